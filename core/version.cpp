@@ -1,0 +1,9 @@
+#include "reel/core/version.h"
+
+namespace reel {
+
+const char* version() {
+  return kVersion;
+}
+
+}  // namespace reel
