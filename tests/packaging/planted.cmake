@@ -1,0 +1,40 @@
+# cmake -DCHECKS=<folder of the scripts> -DWORK=<scratch folder> -P planted.cmake
+# The two checks of the sources must find faults that are planted here.
+cmake_minimum_required(VERSION 3.25)
+
+# expect(<script> <file> <content> <what the message must say; empty: no fault>)
+function(expect script file content message)
+  file(REMOVE_RECURSE ${WORK})
+  file(WRITE ${WORK}/CMakeLists.txt
+    "reel_module(core)\nreel_module(kernels SEES core LINK x)\nreel_module(nn SEES kernels)\nreel_module(optim SEES kernels)\n")
+  file(WRITE ${WORK}/core/good.h "#pragma once\n#include <string>\n#include \"reel/core/other.h\"\n")
+  file(WRITE ${WORK}/${file} "${content}\n")
+  execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK} -P ${CHECKS}/${script}.cmake
+    RESULT_VARIABLE rc OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(message STREQUAL "" AND NOT rc EQUAL 0)
+    message(SEND_ERROR "${script}: refuses `${content}` in ${file}:\n${out}")
+  elseif(NOT message STREQUAL "" AND (rc EQUAL 0 OR NOT out MATCHES "${message}"))
+    message(SEND_ERROR "${script}: does not find `${content}` in ${file}:\n${out}")
+  endif()
+endfunction()
+
+expect(layering kernels/a.cpp "#include \"reel/core/good.h\"" "")
+expect(layering nn/cpu/a.cpp "#include \"reel/core/good.h\"" "")
+expect(layering core/a.cpp "#include \"reel/kernels/b.h\"" "core/a.cpp: core may not include kernels")
+expect(layering kernels/cpu/a.h "#  include <reel/nn/b.h>" "kernels/cpu/a.h: .* are spelled")
+expect(layering nn/a.h "#include \"reel/optim/b.h\"" "nn/a.h: nn may not include optim")
+expect(layering core/a.cpp "#include \"reel/reel.h\"" "are spelled")
+expect(layering core/a.h "#include \"../kernels/b.h\"" "are spelled")
+expect(layering CMakeLists.txt "reel_module(core SEES nn)\nreel_module(nn SEES core)" "core sees nn")
+
+expect(house_rules core/a.cpp "// abort(), printf() and std::cout are not for us\nstd::snprintf(t, n, s);" "")
+expect(house_rules core/a.cpp "if (bad) abort();" "core/a.cpp: .*abort")
+expect(house_rules core/a.cpp "std::exit(1);" "exit")
+expect(house_rules kernels/cpu/a_impl.h "  printf(text);" "printf")
+expect(house_rules core/a.cpp "std::cerr << text;" "std::cerr")
+expect(house_rules core/a.cpp "fputs(text, stderr);" "fputs")
+expect(house_rules core/a.cpp "const char* v = std::getenv(name);" "getenv")
+expect(house_rules core/a.h "#include <regex>" "regex")
+expect(house_rules core/a.cpp "#include <filesystem>" "")
+expect(house_rules nn/a.h "#include <Eigen/Dense>" "Eigen")
+file(REMOVE_RECURSE ${WORK})
