@@ -238,12 +238,14 @@ void Tape::walk(const Tensor& y, bool keep_entries, bool create_graph, const OnD
       }
     }
     if (any) {
-      s.din.assign(e->in.size(), Tensor{});
-      Backward b(*e->op, e->in, e->out, std::span(dout, e->out.size()), s.din);
+      if (s.din.size() < e->in.size()) s.din.resize(e->in.size());
+      Backward b(*e->op, e->in, e->out, std::span(dout, e->out.size()), std::span(s.din.data(), e->in.size()));
       e->op->backward(b);
-      for (std::size_t i = 0; i < e->in.size(); ++i)
-        if (s.din[i] && e->in[i].slot != Recorded::kNoSlot)
-          add_gradient(*e->op, static_cast<int>(i), e->in[i], std::move(s.din[i]), create_graph);
+      for (std::size_t i = 0; i < e->in.size(); ++i) {
+        Tensor g = std::move(s.din[i]);
+        if (g && e->in[i].slot != Recorded::kNoSlot)
+          add_gradient(*e->op, static_cast<int>(i), e->in[i], std::move(g), create_graph);
+      }
     }
     if (!keep_entries) {
       for (const Recorded& r : e->in)

@@ -14,7 +14,9 @@ void Dropout::infer(Metas in, OutMetas& out) const {
 void Dropout::forward(Inputs in, Outputs& out) const {
   kernels::dropout(exec_of(out[0]), in[0], out[0], p, seed, position);
 }
-void Dropout::backward(Backward& b) const { b.set(0, apply(*this, {b.dout()})); }
+void Dropout::backward(Backward& b) const {
+  b.set(0, apply(*this, {b.dout()}));
+}
 
 Tensor dropout(const Tensor& x, double p, Generator& g) {
   Generator after = g;

@@ -8,21 +8,24 @@ namespace {
 
 void require_dim(std::string_view op, const Meta& x, int dim) {
   check<ShapeError>(x.shape.rank() > 0, op, ": a scalar has no dimension to index");
-  check<IndexError>(dim >= 0 && dim < x.shape.rank(), op, ": dimension ", dim, " is out of range for shape ", x.shape);
+  check<IndexError>(dim >= 0 && dim < x.shape.rank(), op, ": dimension ", dim,
+                    " is out of range for shape ", x.shape);
 }
 void require_addable(std::string_view op, const Meta& x, const Meta& y) {
   require_same_dtype(op, "x", x, "y", y);
-  check<DTypeError>(x.dtype != DType::boolean, op, ": is not defined for bool. Convert with to(x, DType::i32)");
+  check<DTypeError>(x.dtype != DType::boolean, op,
+                    ": is not defined for bool. Convert with to(x, DType::i32)");
 }
 /// Indices for gather and scatter_add: x's rank, and no larger than it except along dim.
 void require_indices(std::string_view op, const Meta& x, const Meta& indices, int dim) {
   require_dim(op, x, dim);
   require_index(op, "indices", indices);
-  check<ShapeError>(indices.shape.rank() == x.shape.rank(), op, ": indices and x differ in rank: indices ", indices.shape,
-                    ", x ", x.shape);
+  check<ShapeError>(indices.shape.rank() == x.shape.rank(), op,
+                    ": indices and x differ in rank: indices ", indices.shape, ", x ", x.shape);
   for (int d = 0; d < x.shape.rank(); ++d)
-    check<ShapeError>(d == dim || indices.shape[d] <= x.shape[d], op, ": indices are larger than x in dimension ", d,
-                      ": indices ", indices.shape, ", x ", x.shape);
+    check<ShapeError>(d == dim || indices.shape[d] <= x.shape[d], op,
+                      ": indices are larger than x in dimension ", d, ": indices ", indices.shape,
+                      ", x ", x.shape);
 }
 /// Bytes of what is read of x, not of all of it.
 Cost of_selection(Metas in, std::span<const Meta> out) {
@@ -30,7 +33,9 @@ Cost of_selection(Metas in, std::span<const Meta> out) {
   c.bytes = in[1]->bytes() + 2 * out[0].bytes();
   return c;
 }
-Tensor zeros_like(const Meta& m) { return Tensor::zeros(m.shape, m.dtype, m.device); }
+Tensor zeros_like(const Meta& m) {
+  return Tensor::zeros(m.shape, m.dtype, m.device);
+}
 
 }  // namespace
 
@@ -39,8 +44,9 @@ void Embedding::infer(Metas in, OutMetas& out) const {
   require_floating(kInfo.name, weight, "weight");
   require_rank(kInfo.name, "weight", weight, 2);
   require_index(kInfo.name, "indices", indices);
-  check<ShapeError>(indices.shape.rank() < kMaxRank, kInfo.name, ": indices have ", indices.shape.rank(),
-                    " dimensions, the result one more, and the most is ", kMaxRank);
+  check<ShapeError>(indices.shape.rank() < kMaxRank, kInfo.name, ": indices have ",
+                    indices.shape.rank(), " dimensions, the result one more, and the most is ",
+                    kMaxRank);
   Shape shape = indices.shape;
   shape.push_back(weight.shape[1]);
   out.add(shape, weight.dtype);
@@ -51,7 +57,9 @@ void Embedding::forward(Inputs in, Outputs& out) const {
 void Embedding::backward(Backward& b) const {
   if (b.needs(0)) b.set(0, apply(EmbeddingGrad(b.in_meta(0).shape[0]), {b.in(1), b.dout()}));
 }
-Cost Embedding::cost(Metas in, std::span<const Meta> out) const { return of_selection(in, out); }
+Cost Embedding::cost(Metas in, std::span<const Meta> out) const {
+  return of_selection(in, out);
+}
 
 void EmbeddingGrad::infer(Metas in, OutMetas& out) const {
   const Meta &indices = *in[0], &dy = *in[1];
@@ -59,7 +67,8 @@ void EmbeddingGrad::infer(Metas in, OutMetas& out) const {
   require_floating(kInfo.name, dy, "dy");
   bool fits = dy.shape.rank() == indices.shape.rank() + 1;
   for (int d = 0; fits && d < indices.shape.rank(); ++d) fits = dy.shape[d] == indices.shape[d];
-  check<ShapeError>(fits, kInfo.name, ": dy needs the shape of the indices and one more dimension: dy ", dy.shape,
+  check<ShapeError>(fits, kInfo.name,
+                    ": dy needs the shape of the indices and one more dimension: dy ", dy.shape,
                     ", indices ", indices.shape);
   out.add({rows, dy.shape.back()}, dy.dtype);
 }
@@ -85,7 +94,9 @@ void IndexSelect::forward(Inputs in, Outputs& out) const {
 void IndexSelect::backward(Backward& b) const {
   if (b.needs(0)) b.set(0, apply(IndexAdd(dim), {zeros_like(b.in_meta(0)), b.in(1), b.dout()}));
 }
-Cost IndexSelect::cost(Metas in, std::span<const Meta> out) const { return of_selection(in, out); }
+Cost IndexSelect::cost(Metas in, std::span<const Meta> out) const {
+  return of_selection(in, out);
+}
 
 void IndexAdd::infer(Metas in, OutMetas& out) const {
   const Meta &x = *in[0], &indices = *in[1], &y = *in[2];
@@ -95,8 +106,8 @@ void IndexAdd::infer(Metas in, OutMetas& out) const {
   require_addable(kInfo.name, x, y);
   Shape shape = x.shape;
   shape[dim] = indices.shape[0];
-  check<ShapeError>(y.shape == shape, kInfo.name, ": y has the wrong shape: y ", y.shape, ", x ", x.shape, ", indices ",
-                    indices.shape, ". It must be ", shape);
+  check<ShapeError>(y.shape == shape, kInfo.name, ": y has the wrong shape: y ", y.shape, ", x ",
+                    x.shape, ", indices ", indices.shape, ". It must be ", shape);
   out.add(x.shape, x.dtype);
 }
 void IndexAdd::forward(Inputs in, Outputs& out) const {
@@ -117,7 +128,9 @@ void Gather::forward(Inputs in, Outputs& out) const {
 void Gather::backward(Backward& b) const {
   if (b.needs(0)) b.set(0, apply(ScatterAdd(dim), {zeros_like(b.in_meta(0)), b.in(1), b.dout()}));
 }
-Cost Gather::cost(Metas in, std::span<const Meta> out) const { return of_selection(in, out); }
+Cost Gather::cost(Metas in, std::span<const Meta> out) const {
+  return of_selection(in, out);
+}
 
 void ScatterAdd::infer(Metas in, OutMetas& out) const {
   const Meta &x = *in[0], &indices = *in[1], &y = *in[2];
@@ -125,7 +138,8 @@ void ScatterAdd::infer(Metas in, OutMetas& out) const {
   require_addable(kInfo.name, x, y);
   bool fits = y.shape.rank() == indices.shape.rank();
   for (int d = 0; fits && d < y.shape.rank(); ++d) fits = y.shape[d] >= indices.shape[d];
-  check<ShapeError>(fits, kInfo.name, ": y is smaller than the indices: y ", y.shape, ", indices ", indices.shape);
+  check<ShapeError>(fits, kInfo.name, ": y is smaller than the indices: y ", y.shape, ", indices ",
+                    indices.shape);
   out.add(x.shape, x.dtype);
 }
 void ScatterAdd::forward(Inputs in, Outputs& out) const {
@@ -142,7 +156,9 @@ void ScatterAdd::backward(Backward& b) const {
   b.set(2, pad(dy, unread));
 }
 
-Tensor embedding(const Tensor& weight, const Tensor& indices) { return apply(Embedding(), {weight, indices}); }
+Tensor embedding(const Tensor& weight, const Tensor& indices) {
+  return apply(Embedding(), {weight, indices});
+}
 Tensor index_select(const Tensor& x, int dim, const Tensor& indices) {
   return apply(IndexSelect(normalize_dim(dim, x.shape(), "index_select")), {x, indices});
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Reading and adding at given places. Indices are i64 or i32 in [0, size); duplicates add up in a fixed
-// order, half types in f32 and rounded once.
+// Reading and adding at given places. Indices are i64 or i32 in [0, size); duplicates add up in a
+// fixed order, half types in f32 and rounded once.
 #include "reel/autograd/op.h"
 
 namespace reel {
@@ -39,7 +39,8 @@ class IndexSelect final : public OpOf<IndexSelect> {
   Cost cost(Metas in, std::span<const Meta> out) const override;
   int dim;
 };
-/// x with y added at indices; inputs x, indices [k], y (shaped like x with k in place of dimension `dim`).
+/// x with y added at indices; inputs x, indices [k], y (shaped like x with k in place of dimension
+/// `dim`).
 class IndexAdd final : public OpOf<IndexAdd> {
  public:
   static constexpr OpInfo kInfo{"index_add", "x, with x[..., indices, ...] += y", Cast::widest};
@@ -51,8 +52,8 @@ class IndexAdd final : public OpOf<IndexAdd> {
   int dim;
 };
 
-/// y[i, j, k] = x[indices[i, j, k], j, k] for dim 0, and so on; inputs x (any dtype), indices of x's rank, which
-/// may be smaller than x in the other dimensions.
+/// y[i, j, k] = x[indices[i, j, k], j, k] for dim 0, and so on; inputs x (any dtype), indices of
+/// x's rank, which may be smaller than x in the other dimensions.
 class Gather final : public OpOf<Gather> {
  public:
   static constexpr OpInfo kInfo{"gather", "x at indices along dim", Cast::keep};
@@ -64,10 +65,12 @@ class Gather final : public OpOf<Gather> {
   Cost cost(Metas in, std::span<const Meta> out) const override;
   int dim;
 };
-/// x with y added where `gather` would have read; inputs x, indices, y (at least as large as the indices).
+/// x with y added where `gather` would have read; inputs x, indices, y (at least as large as the
+/// indices).
 class ScatterAdd final : public OpOf<ScatterAdd> {
  public:
-  static constexpr OpInfo kInfo{"scatter_add", "x, with y added at indices along dim", Cast::widest};
+  static constexpr OpInfo kInfo{"scatter_add", "x, with y added at indices along dim",
+                                Cast::widest};
   explicit ScatterAdd(int dimension) : dim(dimension) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;

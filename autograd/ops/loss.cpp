@@ -7,22 +7,27 @@ namespace reel {
 namespace {
 
 /// f32 for half types, else the dtype itself: what a sum is given in.
-DType wide(DType d) { return is_half(d) ? DType::f32 : d; }
+DType wide(DType d) {
+  return is_half(d) ? DType::f32 : d;
+}
 
 void require_labels(std::string_view op, const char* name, const Shape& x, const Meta& labels) {
-  check<ShapeError>(x.rank() >= 2, op, ": ", name, " needs the shape [n, classes, ...], but is ", x);
+  check<ShapeError>(x.rank() >= 2, op, ": ", name, " needs the shape [n, classes, ...], but is ",
+                    x);
   require_index(op, "labels", labels);
   Shape rows = x;
   rows.erase(1);
-  check<ShapeError>(labels.shape == rows, op, ": shapes differ: ", name, " ", x, ", labels ", labels.shape,
-                    ". The labels must be ", rows, ", one class index for each row of classes");
+  check<ShapeError>(labels.shape == rows, op, ": shapes differ: ", name, " ", x, ", labels ",
+                    labels.shape, ". The labels must be ", rows,
+                    ", one class index for each row of classes");
 }
 void require_smoothing(std::string_view op, double e) {
   check<ValueError>(e >= 0 && e <= 1, op, ": label_smoothing must lie in [0, 1], but is ", e);
 }
 void require_number(std::string_view op, const Meta& dsum) {
   require_floating(op, dsum, "dsum");
-  check<ShapeError>(dsum.numel == 1, op, ": dsum must be one number, but its shape is ", dsum.shape);
+  check<ShapeError>(dsum.numel == 1, op, ": dsum must be one number, but its shape is ",
+                    dsum.shape);
 }
 void add_sum_count(DType dtype, OutMetas& out) {
   out.add(Shape{}, wide(dtype));
@@ -31,12 +36,17 @@ void add_sum_count(DType dtype, OutMetas& out) {
 
 /// x where the label counts, 0 elsewhere.
 Tensor counted_rows(const Tensor& x, const Tensor& labels, std::int64_t ignore_index) {
-  const Tensor ignored = equal(labels, Tensor::full({}, static_cast<double>(ignore_index), labels.dtype(), labels.device()));
+  const Tensor ignored = equal(
+      labels, Tensor::full({}, static_cast<double>(ignore_index), labels.dtype(), labels.device()));
   return masked_fill(x, unsqueeze(ignored, 1), 0);
 }
 /// The sum of a * b, in the dtype of a sum.
-Tensor inner(const Tensor& a, const Tensor& b) { return sum(to(mul(a, b), wide(a.dtype()))); }
-Tensor one(const Tensor& like) { return Tensor::full({}, 1, like.dtype(), like.device()); }
+Tensor inner(const Tensor& a, const Tensor& b) {
+  return sum(to(mul(a, b), wide(a.dtype())));
+}
+Tensor one(const Tensor& like) {
+  return Tensor::full({}, 1, like.dtype(), like.device());
+}
 
 }  // namespace
 
@@ -49,11 +59,13 @@ void CrossEntropy::infer(Metas in, OutMetas& out) const {
   out.add(labels.shape, wide(logits.dtype));
 }
 void CrossEntropy::forward(Inputs in, Outputs& out) const {
-  kernels::cross_entropy(exec_of(out[0]), in[0], in[1], out[0], out[1], out[2], {ignore_index, label_smoothing});
+  kernels::cross_entropy(exec_of(out[0]), in[0], in[1], out[0], out[1], out[2],
+                         {ignore_index, label_smoothing});
 }
 void CrossEntropy::backward(Backward& b) const {
   if (!b.needs(0) || !b.dout(0)) return;
-  b.set(0, apply(CrossEntropyGrad(ignore_index, label_smoothing), {b.in(0), b.in(1), b.out(2), b.dout(0)}));
+  b.set(0, apply(CrossEntropyGrad(ignore_index, label_smoothing),
+                 {b.in(0), b.in(1), b.out(2), b.dout(0)}));
 }
 Cost CrossEntropy::cost(Metas in, std::span<const Meta> out) const {
   Cost c = Op::cost(in, out);
@@ -67,12 +79,14 @@ void CrossEntropyGrad::infer(Metas in, OutMetas& out) const {
   require_labels(kInfo.name, "logits", logits.shape, labels);
   require_smoothing(kInfo.name, label_smoothing);
   require_floating(kInfo.name, lse, "lse");
-  check<ShapeError>(lse.shape == labels.shape, kInfo.name, ": shapes differ: lse ", lse.shape, ", labels ", labels.shape);
+  check<ShapeError>(lse.shape == labels.shape, kInfo.name, ": shapes differ: lse ", lse.shape,
+                    ", labels ", labels.shape);
   require_number(kInfo.name, *in[3]);
   out.add(logits.shape, logits.dtype, layout_like(logits, logits.shape));
 }
 void CrossEntropyGrad::forward(Inputs in, Outputs& out) const {
-  kernels::cross_entropy_grad(exec_of(out[0]), in[0], in[1], in[2], in[3], out[0], {ignore_index, label_smoothing});
+  kernels::cross_entropy_grad(exec_of(out[0]), in[0], in[1], in[2], in[3], out[0],
+                              {ignore_index, label_smoothing});
 }
 void CrossEntropyGrad::backward(Backward& b) const {
   // With p = softmax(x): d(p . g)/dx = p (g - p . g) in each row; the target is a constant.
@@ -83,7 +97,8 @@ void CrossEntropyGrad::backward(Backward& b) const {
     b.set(0, p * (g - sum(p * g, {1}, true)) * to(dsum, x.dtype()));
   }
   if (b.needs(3))
-    b.set(3, inner(g, apply(CrossEntropyGrad(ignore_index, label_smoothing), {x, labels, b.in(2), one(dsum)})));
+    b.set(3, inner(g, apply(CrossEntropyGrad(ignore_index, label_smoothing),
+                            {x, labels, b.in(2), one(dsum)})));
 }
 Cost CrossEntropyGrad::cost(Metas in, std::span<const Meta> out) const {
   Cost c = Op::cost(in, out);
@@ -101,7 +116,8 @@ void Nll::forward(Inputs in, Outputs& out) const {
 }
 void Nll::backward(Backward& b) const {
   if (!b.needs(0) || !b.dout(0)) return;
-  b.set(0, apply(NllGrad(ignore_index, b.in_meta(0).shape, b.in_meta(0).dtype), {b.in(1), b.dout(0)}));
+  b.set(0,
+        apply(NllGrad(ignore_index, b.in_meta(0).shape, b.in_meta(0).dtype), {b.in(1), b.dout(0)}));
 }
 
 void NllGrad::infer(Metas in, OutMetas& out) const {
@@ -120,8 +136,8 @@ template <class F>
 void PairLoss<F>::infer(Metas in, OutMetas& out) const {
   const Meta &x = *in[0], &t = *in[1];
   require_floating(kInfo.name, x);
-  check<ShapeError>(x.shape == t.shape, kInfo.name, ": shapes differ: input ", x.shape, ", target ", t.shape,
-                    ". Nothing is broadcast here: use reshape or expand");
+  check<ShapeError>(x.shape == t.shape, kInfo.name, ": shapes differ: input ", x.shape, ", target ",
+                    t.shape, ". Nothing is broadcast here: use reshape or expand");
   require_same_dtype(kInfo.name, "input", x, "target", t);
   if constexpr (std::is_same_v<F, math::SmoothL1>)
     check<ValueError>(f.beta >= 0, kInfo.name, ": beta must not be negative, but is ", f.beta);
@@ -135,8 +151,11 @@ template <class F>
 void PairLoss<F>::backward(Backward& b) const {
   if (!b.dout(0)) return;
   const Tensor &x = b.in(0), &t = b.in(1), &dsum = b.dout(0);
-  if constexpr (std::is_same_v<F, math::BinaryCrossEntropy>) {  // d/dt = ln(1 - x) - ln(x), both cut off at -100
-    const auto ln = [](const Tensor& p) { return clamp(p, -100, std::numeric_limits<double>::infinity()); };
+  if constexpr (std::is_same_v<F, math::BinaryCrossEntropy>) {  // d/dt = ln(1 - x) - ln(x), both
+                                                                // cut off at -100
+    const auto ln = [](const Tensor& p) {
+      return clamp(p, -100, std::numeric_limits<double>::infinity());
+    };
     if (b.needs(0)) b.set(0, apply(PairLossGrad<F>(f), {x, t, dsum}));
     if (b.needs(1)) b.set(1, (ln(log1p(neg(x))) - ln(log(x))) * to(dsum, x.dtype()));
   } else if constexpr (std::is_same_v<F, math::BinaryCrossEntropyWithLogits>) {  // d/dt = -x
@@ -159,7 +178,8 @@ template <class F>
 void PairLossGrad<F>::infer(Metas in, OutMetas& out) const {
   const Meta &x = *in[0], &t = *in[1];
   require_floating(kInfo.name, x);
-  check<ShapeError>(x.shape == t.shape, kInfo.name, ": shapes differ: input ", x.shape, ", target ", t.shape);
+  check<ShapeError>(x.shape == t.shape, kInfo.name, ": shapes differ: input ", x.shape, ", target ",
+                    t.shape);
   require_same_dtype(kInfo.name, "input", x, "target", t);
   require_number(kInfo.name, *in[2]);
   out.add(x.shape, x.dtype, layout_like(x, x.shape));
@@ -181,9 +201,14 @@ void PairLossGrad<F>::backward(Backward& b) const {
       Op::backward(b);
     } else {
       Tensor second;
-      if constexpr (std::is_same_v<F, math::SquaredError>) second = gs * 2;
-      else if constexpr (std::is_same_v<F, math::AbsoluteError>) second = Tensor::zeros(x.shape(), x.dtype(), x.device());
-      else second = masked_fill(gs * (1 / f.beta), greater_equal(abs(x - t), Tensor::full({}, f.beta, x.dtype(), x.device())), 0);
+      if constexpr (std::is_same_v<F, math::SquaredError>)
+        second = gs * 2;
+      else if constexpr (std::is_same_v<F, math::AbsoluteError>)
+        second = Tensor::zeros(x.shape(), x.dtype(), x.device());
+      else
+        second = masked_fill(
+            gs * (1 / f.beta),
+            greater_equal(abs(x - t), Tensor::full({}, f.beta, x.dtype(), x.device())), 0);
       if (b.needs(0)) b.set(0, second);
       if (b.needs(1)) b.set(1, neg(second));
     }
@@ -213,14 +238,20 @@ SumCount sum_count(const T& op, const Tensor& x, const Tensor& target) {
 
 }  // namespace
 
-SumCount cross_entropy_sum(const Tensor& logits, const Tensor& labels, const CrossEntropyOptions& options) {
+SumCount cross_entropy_sum(const Tensor& logits,
+                           const Tensor& labels,
+                           const CrossEntropyOptions& options) {
   return sum_count(CrossEntropy(options.ignore_index, options.label_smoothing), logits, labels);
 }
 SumCount nll_sum(const Tensor& log_probabilities, const Tensor& labels, std::int64_t ignore_index) {
   return sum_count(Nll(ignore_index), log_probabilities, labels);
 }
-SumCount mse_sum(const Tensor& x, const Tensor& target) { return sum_count(PairLoss<math::SquaredError>(), x, target); }
-SumCount l1_sum(const Tensor& x, const Tensor& target) { return sum_count(PairLoss<math::AbsoluteError>(), x, target); }
+SumCount mse_sum(const Tensor& x, const Tensor& target) {
+  return sum_count(PairLoss<math::SquaredError>(), x, target);
+}
+SumCount l1_sum(const Tensor& x, const Tensor& target) {
+  return sum_count(PairLoss<math::AbsoluteError>(), x, target);
+}
 SumCount smooth_l1_sum(const Tensor& x, const Tensor& target, double beta) {
   return sum_count(PairLoss<math::SmoothL1>({beta}), x, target);
 }

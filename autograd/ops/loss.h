@@ -5,13 +5,15 @@
 
 namespace reel {
 
-/// The sum over rows of -log softmax(logits) at the label, with the target (1 - e) one_hot + e / c where
-/// e = label_smoothing (Szegedy et al. 2016). Inputs logits [n, c, d...], labels [n, d...]; outputs sum, count,
-/// and the log-sum-exp of each row. Rows with the label ignore_index add nothing; if all do, sum and count are 0.
+/// The sum over rows of -log softmax(logits) at the label, with the target (1 - e) one_hot + e / c
+/// where e = label_smoothing (Szegedy et al. 2016). Inputs logits [n, c, d...], labels [n, d...];
+/// outputs sum, count, and the log-sum-exp of each row. Rows with the label ignore_index add
+/// nothing; if all do, sum and count are 0.
 class CrossEntropy final : public OpOf<CrossEntropy> {
  public:
   static constexpr OpInfo kInfo{"cross_entropy", "sum of log(sum(e^x)) - x[label]", Cast::f32};
-  explicit CrossEntropy(std::int64_t ignore = -100, double smoothing = 0) : ignore_index(ignore), label_smoothing(smoothing) {}
+  explicit CrossEntropy(std::int64_t ignore = -100, double smoothing = 0)
+      : ignore_index(ignore), label_smoothing(smoothing) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
   void backward(Backward& b) const override;
@@ -20,8 +22,8 @@ class CrossEntropy final : public OpOf<CrossEntropy> {
   std::int64_t ignore_index;
   double label_smoothing;
 };
-/// dlogits = (softmax(logits) - target) * dsum, inputs logits, labels, lse, dsum. It is differentiated as a
-/// function of logits and dsum, with lse = log(sum(e^logits)) between.
+/// dlogits = (softmax(logits) - target) * dsum, inputs logits, labels, lse, dsum. It is
+/// differentiated as a function of logits and dsum, with lse = log(sum(e^logits)) between.
 class CrossEntropyGrad final : public OpOf<CrossEntropyGrad> {
  public:
   static constexpr OpInfo kInfo{"cross_entropy_grad", "(softmax(x) - target) * dsum", Cast::f32};
@@ -36,7 +38,8 @@ class CrossEntropyGrad final : public OpOf<CrossEntropyGrad> {
   double label_smoothing;
 };
 
-/// The sum over rows of -x at the label. Inputs x [n, c, d...] (log-probabilities), labels [n, d...].
+/// The sum over rows of -x at the label. Inputs x [n, c, d...] (log-probabilities), labels [n,
+/// d...].
 class Nll final : public OpOf<Nll> {
  public:
   static constexpr OpInfo kInfo{"nll", "sum of -x[label]", Cast::f32};
@@ -51,7 +54,8 @@ class Nll final : public OpOf<Nll> {
 class NllGrad final : public OpOf<NllGrad> {
  public:
   static constexpr OpInfo kInfo{"nll_grad", "-dsum at [label]", Cast::f32};
-  NllGrad(std::int64_t ignore, const Shape& of_x, DType dtype_of_x) : ignore_index(ignore), shape(of_x), dtype(dtype_of_x) {}
+  NllGrad(std::int64_t ignore, const Shape& of_x, DType dtype_of_x)
+      : ignore_index(ignore), shape(of_x), dtype(dtype_of_x) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
   void backward(Backward& b) const override;
@@ -63,12 +67,12 @@ class NllGrad final : public OpOf<NllGrad> {
 
 template <class F>
 struct PairLossTraits;
-#define REEL_TRAITS(F, NAME, FORMULA, FLOPS)                                              \
-  template <>                                                                             \
-  struct PairLossTraits<math::F> {                                                        \
-    static constexpr OpInfo info{NAME, "sum of " FORMULA, Cast::f32};                     \
-    static constexpr OpInfo grad{NAME "_grad", "dsum * d/dx " FORMULA, Cast::f32};        \
-    static constexpr double flops = FLOPS;                                                \
+#define REEL_TRAITS(F, NAME, FORMULA, FLOPS)                                       \
+  template <>                                                                      \
+  struct PairLossTraits<math::F> {                                                 \
+    static constexpr OpInfo info{NAME, "sum of " FORMULA, Cast::f32};              \
+    static constexpr OpInfo grad{NAME "_grad", "dsum * d/dx " FORMULA, Cast::f32}; \
+    static constexpr double flops = FLOPS;                                         \
   };
 REEL_TRAITS(SquaredError, "mse", "(x - t)^2", 3)
 REEL_TRAITS(AbsoluteError, "l1", "|x - t|", 3)

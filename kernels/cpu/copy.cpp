@@ -2,10 +2,17 @@
 #include <atomic>
 #include <cstring>
 
-#include "reel/kernels/cpu/pointwise_impl.h"
+#include "reel/kernels/cpu/convert_impl.h"
+#include "reel/kernels/cpu/nd_loop_impl.h"
+#include "reel/kernels/pointwise.h"
 
 namespace reel::kernels {
 namespace {
+
+template <class T>
+Acc<T> load(const T* p, std::int64_t i) {
+  return convert<Acc<T>>(p[i]);
+}
 
 template <class S, class D>
 void copy_row(const S* x, D* y, std::int64_t n, std::int64_t sx, std::int64_t sy) {
@@ -14,7 +21,7 @@ void copy_row(const S* x, D* y, std::int64_t n, std::int64_t sx, std::int64_t sy
       std::memcpy(y, x, static_cast<std::size_t>(n) * sizeof(S));
     } else {
 #pragma omp simd
-      for (std::int64_t i = 0; i < n; ++i) y[i] = convert<D>(x[i]);
+      for (std::int64_t i = 0; i < n; ++i) convert_into(y[i], x[i]);
     }
   } else if (sx == 0 && sy == 1) {
     std::fill_n(y, n, convert<D>(*x));

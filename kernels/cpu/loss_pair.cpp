@@ -8,7 +8,8 @@
 namespace reel::kernels {
 namespace {
 
-constexpr std::int64_t kTerms = 1024;  // added in the accumulation type, before the sum goes on in double
+constexpr std::int64_t kTerms =
+    1024;  // added in the accumulation type, before the sum goes on in double
 
 template <class F, class T>
 double loss_sum(const F f, const T* x, const T* t, std::int64_t n) {
@@ -24,7 +25,14 @@ double loss_sum(const F f, const T* x, const T* t, std::int64_t n) {
 }
 
 template <class F, class T>
-void grad_row(const F f, const T* x, const T* t, Acc<T> scale, T* dx, std::int64_t n, std::int64_t sx, std::int64_t st,
+void grad_row(const F f,
+              const T* x,
+              const T* t,
+              Acc<T> scale,
+              T* dx,
+              std::int64_t n,
+              std::int64_t sx,
+              std::int64_t st,
               std::int64_t so) {
   if (sx == 1 && st == 1 && so == 1) {
 #pragma omp simd
@@ -39,31 +47,38 @@ void grad_row(const F f, const T* x, const T* t, Acc<T> scale, T* dx, std::int64
 }  // namespace
 
 template <class F>
-void pair_loss(const Exec& exec, const View& x, const View& t, const View& sum, const View& count, F f) {
+void pair_loss(
+    const Exec& exec, const View& x, const View& t, const View& sum, const View& count, F f) {
   visit_floating(x.dtype, [&]<class T>() {
     // The order of the elements does not matter as long as it is the same in both.
-    const Layout layout = x.layout == Layout::channels_last && t.layout == x.layout ? x.layout : Layout::row_major;
-    const Dense xs = Dense::read(exec, x, x.dtype, layout), ts = Dense::read(exec, t, x.dtype, layout);
+    const Layout layout =
+        x.layout == Layout::channels_last && t.layout == x.layout ? x.layout : Layout::row_major;
+    const Dense xs = Dense::read(exec, x, x.dtype, layout),
+                ts = Dense::read(exec, t, x.dtype, layout);
     write_number(sum, ordered_sum(x.numel, kWideGrain, [&](std::int64_t begin, std::int64_t end) {
-      return loss_sum<F, T>(f, xs.as<T>() + begin, ts.as<T>() + begin, end - begin);
-    }));
+                   return loss_sum<F, T>(f, xs.as<T>() + begin, ts.as<T>() + begin, end - begin);
+                 }));
   });
   write_number(count, static_cast<double>(x.numel));
 }
 
 template <class F>
-void pair_loss_grad(const Exec&, const View& x, const View& t, const View& dsum, const View& dx, F f) {
+void pair_loss_grad(
+    const Exec&, const View& x, const View& t, const View& dsum, const View& dx, F f) {
   visit_floating(x.dtype, [&]<class T>() {
     const auto scale = static_cast<Acc<T>>(read_number(dsum));
     nd_loop<3>({&dx, &x, &t}, [&](const auto& at, const auto& s, std::int64_t n) {
-      grad_row<F, T>(f, x.as<T>() + at[1], t.as<T>() + at[2], scale, dx.as<T>() + at[0], n, s[1], s[2], s[0]);
+      grad_row<F, T>(f, x.as<T>() + at[1], t.as<T>() + at[2], scale, dx.as<T>() + at[0], n, s[1],
+                     s[2], s[0]);
     });
   });
 }
 
-#define REEL_INSTANTIATE(F)                                                                \
-  template void pair_loss(const Exec&, const View&, const View&, const View&, const View&, math::F);    \
-  template void pair_loss_grad(const Exec&, const View&, const View&, const View&, const View&, math::F);
+#define REEL_INSTANTIATE(F)                                                                     \
+  template void pair_loss(const Exec&, const View&, const View&, const View&, const View&,      \
+                          math::F);                                                             \
+  template void pair_loss_grad(const Exec&, const View&, const View&, const View&, const View&, \
+                               math::F);
 REEL_FOR_EACH_PAIR_LOSS(REEL_INSTANTIATE)
 #undef REEL_INSTANTIATE
 

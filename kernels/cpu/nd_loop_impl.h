@@ -54,68 +54,25 @@ Plan<N> make_plan(const std::array<const View*, N>& v) {
   return p;
 }
 
+template <int N>
+using Offsets = std::array<std::int64_t, N>;
+/// A loop body behind a pointer, so that the walk is compiled once and not for every function.
+template <int N>
+using RowBody = void (*)(const void* body, const Offsets<N>& at, const Offsets<N>& step, std::int64_t n);
+/// Defined in nd_loop.cpp for N from 1 to 5.
+template <int N>
+void walk_rows(const std::array<const View*, N>& v, RowBody<N> row, const void* body);
+
 /// Calls row(offsets, steps, n) for runs of n elements: operand k starts at offsets[k] and moves by
 /// steps[k], both in elements. Runs are spread over threads.
-template <int N, class Row>
-void nd_loop(const std::array<const View*, N>& v, const Row& row) {
-  const View& out = *v[0];
-  if (out.numel == 0) return;
-  bool flat = out.layout != Layout::strided;
-  for (int k = 1; k < N && flat; ++k) flat = v[k]->layout == out.layout && v[k]->shape == out.shape;
-  if (flat) {  // the common case needs no plan
-    std::array<std::int64_t, N> ones;
-    ones.fill(1);
-    if (out.numel <= kPointwiseGrain) {
-      row(std::array<std::int64_t, N>{}, ones, out.numel);
-      return;
-    }
-    parallel_for(out.numel, kPointwiseGrain, [&](std::int64_t begin, std::int64_t end) {
-      std::array<std::int64_t, N> at;
-      at.fill(begin);
-      row(at, ones, end - begin);
-    });
-    return;
-  }
-  if (out.rank() == 1) {
-    std::array<std::int64_t, N> step;
-    for (int k = 0; k < N; ++k) step[k] = v[k]->rank() == 0 || v[k]->shape[0] == 1 ? 0 : v[k]->strides[0];
-    parallel_for(out.numel, kPointwiseGrain, [&](std::int64_t begin, std::int64_t end) {
-      std::array<std::int64_t, N> at;
-      for (int k = 0; k < N; ++k) at[k] = begin * step[k];
-      row(at, step, end - begin);
-    });
-    return;
-  }
-  const Plan<N> p = make_plan<N>(v);
-  std::array<std::int64_t, N> inner_step;
-  for (int k = 0; k < N; ++k) inner_step[k] = p.step[k][p.rank - 1];
-  if (p.rows == 1) {
-    parallel_for(p.inner, kPointwiseGrain, [&](std::int64_t begin, std::int64_t end) {
-      std::array<std::int64_t, N> at;
-      for (int k = 0; k < N; ++k) at[k] = begin * inner_step[k];
-      row(at, inner_step, end - begin);
-    });
-    return;
-  }
-  const std::int64_t grain = std::max<std::int64_t>(1, kPointwiseGrain / std::max<std::int64_t>(1, p.inner));
-  parallel_for(p.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-    std::array<std::int64_t, kMaxRank> index{};
-    std::array<std::int64_t, N> at{};
-    for (std::int64_t rest = begin, d = p.rank - 2; d >= 0; --d) {
-      index[d] = rest % p.shape[d];
-      rest /= p.shape[d];
-      for (int k = 0; k < N; ++k) at[k] += index[d] * p.step[k][d];
-    }
-    for (std::int64_t r = begin; r < end; ++r) {
-      row(at, inner_step, p.inner);
-      for (int d = p.rank - 2; d >= 0; --d) {
-        for (int k = 0; k < N; ++k) at[k] += p.step[k][d];
-        if (++index[d] < p.shape[d]) break;
-        for (int k = 0; k < N; ++k) at[k] -= p.step[k][d] * p.shape[d];
-        index[d] = 0;
-      }
-    }
-  });
+template <int N, class Body>
+void nd_loop(const std::array<const View*, N>& v, const Body& row) {
+  walk_rows<N>(
+      v,
+      [](const void* body, const Offsets<N>& at, const Offsets<N>& step, std::int64_t n) {
+        (*static_cast<const Body*>(body))(at, step, n);
+      },
+      &row);
 }
 
 }  // namespace reel::kernels

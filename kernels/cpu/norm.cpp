@@ -1,5 +1,5 @@
-// Layer norm and RMS norm on the CPU: each row is normalised by itself. Bound by memory: a row stays in
-// the first-level cache between its passes, so x is read once and y written once.
+// Layer norm and RMS norm on the CPU: each row is normalised by itself. Bound by memory: a row
+// stays in the first-level cache between its passes, so x is read once and y written once.
 #include "reel/kernels/norm.h"
 
 #include <cmath>
@@ -9,9 +9,11 @@
 namespace reel::kernels {
 namespace {
 
-constexpr std::int64_t kBlock = 2048;  // columns whose sum is kept in A; longer rows go on in double
+constexpr std::int64_t kBlock =
+    2048;  // columns whose sum is kept in A; longer rows go on in double
 
-/// One block: several sums side by side where it is long, since one would wait for its own last addition.
+/// One block: several sums side by side where it is long, since one would wait for its own last
+/// addition.
 template <class A>
 A sum_block(const A* x, std::int64_t n) {
   const std::int64_t q = n < 256 ? 0 : n / 64 * 16;
@@ -76,12 +78,19 @@ void normalize_row(const A* x, A m, A r, const A* w, const A* b, A* y, std::int6
 }
 
 template <bool kCentred>
-void norm(const Exec& exec, const View& x, const View& weight, const View& bias, const View& y, const View& mean,
-          const View& rstd, double eps) {
+void norm(const Exec& exec,
+          const View& x,
+          const View& weight,
+          const View& bias,
+          const View& y,
+          const View& mean,
+          const View& rstd,
+          double eps) {
   visit_floating(x.dtype, [&]<class T>() {
     using A = Acc<T>;
     const std::int64_t rows = rstd.numel, n = rows ? x.numel / rows : 0;
-    const Dense xs = Dense::read(exec, x, x.dtype, Layout::row_major), out(y, x.dtype, Layout::row_major);
+    const Dense xs = Dense::read(exec, x, x.dtype, Layout::row_major),
+                out(y, x.dtype, Layout::row_major);
     const Optional<A> w(exec, weight), b(exec, bias);
     const Dense rstds(rstd, dtype_of<A>(), Layout::row_major);
     const Dense means(kCentred ? mean : rstd, dtype_of<A>(), Layout::row_major);
@@ -138,18 +147,28 @@ GradSums reduce_row(const A* x, const A* dy, const A* w, A m, A r, A* dw, A* db,
 }
 /// dx = r (g - mean(g) - xhat mean(g xhat))
 template <class A>
-void grad_row(const A* x, const A* dy, const A* w, A m, A r, A mean_g, A mean_gx, A* dx, std::int64_t n) {
+void grad_row(
+    const A* x, const A* dy, const A* w, A m, A r, A mean_g, A mean_gx, A* dx, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) dx[i] = r * (dy[i] * w[i] - mean_g - (x[i] - m) * r * mean_gx);
+  for (std::int64_t i = 0; i < n; ++i)
+    dx[i] = r * (dy[i] * w[i] - mean_g - (x[i] - m) * r * mean_gx);
 }
 
 /// Rows are cut into at most 64 pieces; each sums its columns, and the pieces are added in order.
 template <bool kCentred>
-void norm_grad(const Exec& exec, const View& x, const View& weight, const View& mean, const View& rstd, const View& dy,
-               const View& dx, const View& dweight, const View& dbias) {
+void norm_grad(const Exec& exec,
+               const View& x,
+               const View& weight,
+               const View& mean,
+               const View& rstd,
+               const View& dy,
+               const View& dx,
+               const View& dweight,
+               const View& dbias) {
   visit_floating(x.dtype, [&]<class T>() {
     using A = Acc<T>;
-    const std::int64_t rows = rstd.numel, n = rows ? x.numel / rows : std::max(dweight.numel, dbias.numel);
+    const std::int64_t rows = rstd.numel,
+                       n = rows ? x.numel / rows : std::max(dweight.numel, dbias.numel);
     const Dense xs = Dense::read(exec, x, x.dtype, Layout::row_major);
     const Dense dys = Dense::read(exec, dy, x.dtype, Layout::row_major);
     const Optional<A> given(exec, weight), means(exec, mean), rstds(exec, rstd);
@@ -171,7 +190,8 @@ void norm_grad(const Exec& exec, const View& x, const View& weight, const View& 
         if (!dx.data) continue;
         T* const q = out.as<T>() + row * n;
         A* const wide = wide_row(q, dx_row.data());
-        grad_row(p, d, w, m, r, kCentred ? static_cast<A>(s.g * inverse) : A(0), static_cast<A>(s.gx * inverse), wide, n);
+        grad_row(p, d, w, m, r, kCentred ? static_cast<A>(s.g * inverse) : A(0),
+                 static_cast<A>(s.gx * inverse), wide, n);
         narrow(wide, q, n);
       }
     });
@@ -188,19 +208,42 @@ void norm_grad(const Exec& exec, const View& x, const View& weight, const View& 
 
 }  // namespace
 
-void layer_norm(const Exec& exec, const View& x, const View& weight, const View& bias, const View& y, const View& mean,
-                const View& rstd, double eps) {
+void layer_norm(const Exec& exec,
+                const View& x,
+                const View& weight,
+                const View& bias,
+                const View& y,
+                const View& mean,
+                const View& rstd,
+                double eps) {
   norm<true>(exec, x, weight, bias, y, mean, rstd, eps);
 }
-void layer_norm_grad(const Exec& exec, const View& x, const View& weight, const View& mean, const View& rstd,
-                     const View& dy, const View& dx, const View& dweight, const View& dbias) {
+void layer_norm_grad(const Exec& exec,
+                     const View& x,
+                     const View& weight,
+                     const View& mean,
+                     const View& rstd,
+                     const View& dy,
+                     const View& dx,
+                     const View& dweight,
+                     const View& dbias) {
   norm_grad<true>(exec, x, weight, mean, rstd, dy, dx, dweight, dbias);
 }
-void rms_norm(const Exec& exec, const View& x, const View& weight, const View& y, const View& rstd, double eps) {
+void rms_norm(const Exec& exec,
+              const View& x,
+              const View& weight,
+              const View& y,
+              const View& rstd,
+              double eps) {
   norm<false>(exec, x, weight, View(), y, View(), rstd, eps);
 }
-void rms_norm_grad(const Exec& exec, const View& x, const View& weight, const View& rstd, const View& dy,
-                   const View& dx, const View& dweight) {
+void rms_norm_grad(const Exec& exec,
+                   const View& x,
+                   const View& weight,
+                   const View& rstd,
+                   const View& dy,
+                   const View& dx,
+                   const View& dweight) {
   norm_grad<false>(exec, x, weight, View(), rstd, dy, dx, dweight, View());
 }
 

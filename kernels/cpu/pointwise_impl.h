@@ -1,95 +1,77 @@
 #pragma once
-// Loops of the pointwise kernels, shared by the files that instantiate them. They are free functions
-// with pointer arguments, since that is the form which compilers vectorise. `omp simd` is legal also
-// where the output is one of the inputs: element i depends on element i alone.
+// How the pointwise kernels run: a function is compiled for dense rows of float and of double alone.
+// Rows of a half type, or with steps, go through blocks on the stack that fit the first-level cache;
+// reading and writing those is compiled once, not for each function.
 #include "reel/kernels/cpu/nd_loop_impl.h"
 #include "reel/kernels/math/functions.h"
 #include "reel/kernels/pointwise.h"
 
 namespace reel::kernels {
 
-template <class T>
-Acc<T> load(const T* p, std::int64_t i) {
-  return convert<Acc<T>>(p[i]);
+inline constexpr std::int64_t kBlock = 512;  // elements
+
+/// A run of elements of one operand.
+struct Run {
+  std::byte* data;
+  DType dtype;
+  std::int64_t step;  // in elements
+};
+inline Run run_of(const View& v, std::int64_t at, std::int64_t step) {
+  return {v.data + at * static_cast<std::int64_t>(size_of(v.dtype)), v.dtype, step};
 }
 
-template <class F, class T>
-void map_row(const F f, const T* x, T* y, std::int64_t n, std::int64_t sx, std::int64_t sy) {
-  if (sx == 1 && sy == 1) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) y[i] = convert<T>(f.f(load(x, i)));
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) y[i * sy] = convert<T>(f.f(load(x, i * sx)));
+/// Elements first ... first + n of a run, as C: in place where they lie densely as C, else in `buffer`.
+template <class C>
+const C* fetch(const Run& r, std::int64_t first, std::int64_t n, C* buffer);
+/// Where to compute elements first ... of a run; `store` then writes them unless they are there already.
+template <class C>
+C* target(const Run& r, std::int64_t first, C* buffer) {
+  return r.dtype == dtype_of<C>() && r.step == 1 ? reinterpret_cast<C*>(r.data) + first : buffer;
+}
+template <class C>
+void store(const Run& r, std::int64_t first, std::int64_t n, const C* values);
+
+/// Computes out from the inputs, all of one floating dtype, by dense(out, in..., n) with pointers to
+/// float or double. The loop inside `dense` must be a function of its own with plain pointers, which is
+/// the form that compilers vectorise; `omp simd` is legal there also where the output is an input.
+template <class C, class Out, std::size_t N, class Dense>
+void run_blocks(const Run& out, const std::array<Run, N>& in, std::int64_t n, const Dense& dense) {
+  bool direct = out.dtype == dtype_of<Out>() && out.step == 1;
+  for (const Run& r : in) direct = direct && r.dtype == dtype_of<C>() && r.step == 1;
+  std::array<const C*, N> p;
+  if (direct) {
+    for (std::size_t k = 0; k < N; ++k) p[k] = reinterpret_cast<const C*>(in[k].data);
+    dense(reinterpret_cast<Out*>(out.data), p, n);
+    return;
+  }
+  C buffer[N][kBlock];
+  Out result[kBlock];
+  for (std::int64_t first = 0; first < n; first += kBlock) {
+    const std::int64_t m = std::min(kBlock, n - first);
+    for (std::size_t k = 0; k < N; ++k) p[k] = fetch(in[k], first, m, buffer[k]);
+    Out* const y = target(out, first, result);
+    dense(y, p, m);
+    if (y == result) store(out, first, m, result);
   }
 }
 
-template <class F>
-void map(const Exec&, const View& x, const View& y, F f) {
-  visit_floating(y.dtype, [&]<class T>() {
-    nd_loop<2>({&y, &x}, [&, f](const auto& at, const auto& s, std::int64_t n) {
-      map_row<F, T>(f, x.as<T>() + at[1], y.as<T>() + at[0], n, s[1], s[0]);
-    });
+/// The same over whole tensors: out and its inputs broadcast to it.
+template <class C, class Out, class Dense, class... In>
+void pointwise(const View& out, const Dense& dense, const In&... in) {
+  constexpr int n_in = sizeof...(In);
+  const std::array<const View*, n_in + 1> all{&out, &in...};
+  nd_loop<n_in + 1>(all, [&](const auto& at, const auto& step, std::int64_t n) {
+    std::array<Run, n_in> runs;
+    for (std::size_t k = 0; k < n_in; ++k) runs[k] = run_of(*all[k + 1], at[k + 1], step[k + 1]);
+    run_blocks<C, Out>(run_of(out, at[0], step[0]), runs, n, dense);
   });
 }
 
-template <class F, class T>
-void map_grad_row(const F f, const T* x, const T* y, const T* dy, T* dx, std::int64_t n, std::int64_t sx,
-                  std::int64_t sy, std::int64_t sd, std::int64_t so) {
-  if (sx == 1 && sy == 1 && sd == 1 && so == 1) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) dx[i] = convert<T>(load(dy, i) * f.df(load(x, i), load(y, i)));
-  } else {
-    for (std::int64_t i = 0; i < n; ++i)
-      dx[i * so] = convert<T>(load(dy, i * sd) * f.df(load(x, i * sx), load(y, i * sy)));
-  }
-}
-
-template <class F>
-void map_grad(const Exec&, const View& x, const View& y, const View& dy, const View& dx, F f) {
-  visit_floating(dx.dtype, [&]<class T>() {
-    nd_loop<4>({&dx, &x, &y, &dy}, [&, f](const auto& at, const auto& s, std::int64_t n) {
-      map_grad_row<F, T>(f, x.as<T>() + at[1], y.as<T>() + at[2], dy.as<T>() + at[3], dx.as<T>() + at[0], n, s[1], s[2],
-                         s[3], s[0]);
-    });
-  });
-}
-
-template <class F>
-void map_grad2(const Exec&, const View& x, const View& y, const View& a, const View& b, const View& out, F f) {
-  visit_floating(out.dtype, [&]<class T>() {
-    nd_loop<5>({&out, &x, &y, &a, &b}, [&, f](const auto& at, const auto& s, std::int64_t n) {
-      for (std::int64_t i = 0; i < n; ++i) {
-        const auto second = f.ddf(load(x.as<T>(), at[1] + i * s[1]), load(y.as<T>(), at[2] + i * s[2]));
-        out.as<T>()[at[0] + i * s[0]] =
-            convert<T>(load(a.as<T>(), at[3] + i * s[3]) * load(b.as<T>(), at[4] + i * s[4]) * second);
-      }
-    });
-  });
-}
-
-template <class F, class T, class R>
-void zip_row(const F f, const T* a, const T* b, R* y, std::int64_t n, std::int64_t sa, std::int64_t sb, std::int64_t sy) {
-  if (sa == 1 && sb == 1 && sy == 1) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) y[i] = convert<R>(f.f(load(a, i), load(b, i)));
-  } else if (sa == 1 && sb == 0 && sy == 1) {
-    const auto c = load(b, 0);
-#pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) y[i] = convert<R>(f.f(load(a, i), c));
-  } else if (sa == 0 && sb == 1 && sy == 1) {
-    const auto c = load(a, 0);
-#pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) y[i] = convert<R>(f.f(c, load(b, i)));
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) y[i * sy] = convert<R>(f.f(load(a, i * sa), load(b, i * sb)));
-  }
-}
-
-template <class T, class R, class F>
-void zip_loop(const View& a, const View& b, const View& y, const F& f) {
-  nd_loop<3>({&y, &a, &b}, [&, f](const auto& at, const auto& s, std::int64_t n) {
-    zip_row<F, T, R>(f, a.as<T>() + at[1], b.as<T>() + at[2], y.as<R>() + at[0], n, s[1], s[2], s[0]);
-  });
+/// Calls fn with the type in which a pointwise function of this floating dtype is computed.
+template <class Fn>
+void visit_computing(DType dtype, const Fn& fn) {
+  if (dtype == DType::f64) fn.template operator()<double>();
+  else fn.template operator()<float>();
 }
 
 }  // namespace reel::kernels

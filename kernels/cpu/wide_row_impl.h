@@ -1,6 +1,6 @@
 #pragma once
-// For kernels that walk rows: rows in the type that sums are kept in, operands that may be left out, and
-// sums in a fixed order.
+// For kernels that walk rows: rows in the type that sums are kept in, operands that may be left
+// out, and sums in a fixed order.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -51,8 +51,10 @@ const Acc<T>* widen(const T* x, Acc<T>* buffer, std::int64_t n) {
 /// Where to compute a result row: the row itself, or `buffer`, which `narrow` then rounds into it.
 template <class T>
 Acc<T>* wide_row(T* y, Acc<T>* buffer) {
-  if constexpr (is_wide<T>) return y;
-  else return buffer;
+  if constexpr (is_wide<T>)
+    return y;
+  else
+    return buffer;
 }
 template <class T>
 void narrow(const Acc<T>* buffer, T* y, std::int64_t n) {
