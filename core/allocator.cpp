@@ -20,6 +20,7 @@ namespace {
 constexpr int kSmallClasses = 10;
 constexpr std::size_t kSmallest = 64, kLargestSmall = kSmallest << (kSmallClasses - 1);
 constexpr std::size_t kMostCachedSmall = 64;                // blocks of a class in one thread
+constexpr std::int64_t kUnsettled = 1 << 16;                // bytes that a thread may count for itself
 constexpr std::size_t kMostCachedLarge = std::size_t{1} << 30;  // bytes
 
 int small_class(std::size_t bytes) {
@@ -43,16 +44,15 @@ struct Block {
 struct ThreadCache {
   std::array<Block*, kSmallClasses> head{};
   std::array<std::size_t, kSmallClasses> count{};
+  std::int64_t balance = 0;      // bytes of small blocks that the process's count does not know yet
+  std::int64_t allocations = 0;  // calls, likewise
   bool closed = false;
   void clear() {
     for (int c = 0; c < kSmallClasses; ++c)
       for (Block*& h = head[static_cast<unsigned>(c)]; h;) std::free(std::exchange(h, h->next));
     count = {};
   }
-  ~ThreadCache() {
-    closed = true;
-    clear();
-  }
+  ~ThreadCache();
 };
 thread_local ThreadCache t_cache;
 
@@ -61,18 +61,14 @@ class SystemAllocator final : public Allocator {
   void* allocate(std::size_t bytes, Stream) override {
     if (bytes == 0) return nullptr;
     void* p = bytes <= kLargestSmall ? allocate_small(bytes) : allocate_large(bytes);
-    const auto b = static_cast<std::int64_t>(bytes);
-    const std::int64_t now = current_.fetch_add(b, std::memory_order_relaxed) + b;
-    for (std::int64_t peak = peak_.load(std::memory_order_relaxed);
-         now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed);) {
-    }
-    allocations_.store(allocations_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    count(static_cast<std::int64_t>(bytes));
+    ++t_cache.allocations;
     return p;
   }
 
   void deallocate(void* p, std::size_t bytes, Stream) noexcept override {
     if (!p) return;
-    current_.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    count(-static_cast<std::int64_t>(bytes));
     if (bytes > kLargestSmall) return deallocate_large(p, bytes);
     const auto c = static_cast<unsigned>(small_class(bytes));
     if (t_cache.closed || t_cache.count[c] >= kMostCachedSmall) return std::free(p);
@@ -81,9 +77,22 @@ class SystemAllocator final : public Allocator {
   }
 
   MemoryStats stats() const override {
+    settle();
     return {current_.load(), peak_.load(), static_cast<std::int64_t>(cached_.load()), allocations_.load(), system_calls_.load()};
   }
-  void reset_peak() override { peak_ = current_.load(); }
+  void reset_peak() override {
+    settle();
+    peak_ = current_.load();
+  }
+  /// Hands what this thread has counted to the process.
+  void settle() const {
+    const std::int64_t b = std::exchange(t_cache.balance, 0);
+    const std::int64_t now = current_.fetch_add(b, std::memory_order_relaxed) + b;
+    for (std::int64_t peak = peak_.load(std::memory_order_relaxed);
+         now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed);) {
+    }
+    allocations_.fetch_add(std::exchange(t_cache.allocations, 0), std::memory_order_relaxed);
+  }
   void trim() override {
     t_cache.clear();
     const std::lock_guard lock(mutex_);
@@ -93,6 +102,11 @@ class SystemAllocator final : public Allocator {
   }
 
  private:
+  // A locked addition for each block would be a tenth of the cost of a small op.
+  void count(std::int64_t bytes) {
+    t_cache.balance += bytes;
+    if (t_cache.balance > kUnsettled || t_cache.balance < -kUnsettled) settle();
+  }
   void* allocate_small(std::size_t bytes) {
     const auto c = static_cast<unsigned>(small_class(bytes));
     if (Block* b = t_cache.head[c]) {
@@ -138,21 +152,30 @@ class SystemAllocator final : public Allocator {
     std::size_t size;
     void* p;
   };
-  std::atomic<std::int64_t> current_{0}, peak_{0}, allocations_{0}, system_calls_{0};
+  mutable std::atomic<std::int64_t> current_{0}, peak_{0}, allocations_{0};
+  std::atomic<std::int64_t> system_calls_{0};
   std::mutex mutex_;
   std::vector<Large> large_;
   std::atomic<std::size_t> cached_{0};
 };
+
+SystemAllocator& the_allocator() {
+  static auto* const allocator = new SystemAllocator;  // never destroyed: tensors may outlive main
+  return *allocator;
+}
+
+ThreadCache::~ThreadCache() {
+  the_allocator().settle();
+  closed = true;
+  clear();
+}
 
 // An empty pointer stands for the system allocator, so that ordinary tensors count no owners.
 thread_local std::shared_ptr<Allocator> t_allocator;
 
 }  // namespace
 
-Allocator& system_allocator() {
-  static auto* const allocator = new SystemAllocator;  // never destroyed: tensors may outlive main
-  return *allocator;
-}
+Allocator& system_allocator() { return the_allocator(); }
 
 const std::shared_ptr<Allocator>& current_allocator(Device device) {
   if (device.type != DeviceType::cpu) [[unlikely]] require_usable(device);

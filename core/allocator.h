@@ -34,7 +34,9 @@ class Allocator {
   virtual void trim() {}
 };
 
-/// The caching CPU allocator of the process: size classes, a cache for each thread, 64-byte aligned.
+/// The caching CPU allocator of the process: size classes, a cache for each thread, 64-byte aligned. Each
+/// thread settles its count of bytes with the process's every 64 KiB: `current` is exact for what this
+/// thread does, and `peak` to 64 KiB a thread.
 Allocator& system_allocator();
 
 /// The allocator that new tensors of this device use. `scope` below replaces it.
