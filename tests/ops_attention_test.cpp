@@ -1,5 +1,6 @@
 // Attention against its definition, with masks, leading dimensions and rows that see nothing.
 #include <cmath>
+#include <limits>
 
 #include "reel/autograd/ops.h"
 #include "reel/autograd/tape.h"

@@ -156,6 +156,17 @@ void ScatterAdd::backward(Backward& b) const {
   b.set(2, pad(dy, unread));
 }
 
+namespace {
+
+/// Applies an op that adds y into x after the promotion of mixed dtypes.
+template <class T>
+Tensor promoted(const T& op, const Tensor& x, const Tensor& indices, const Tensor& y) {
+  const DType d = promote(x.dtype(), y.dtype());
+  return apply(op, {to(x, d), indices, to(y, d)});
+}
+
+}  // namespace
+
 Tensor embedding(const Tensor& weight, const Tensor& indices) {
   return apply(Embedding(), {weight, indices});
 }
@@ -163,13 +174,13 @@ Tensor index_select(const Tensor& x, int dim, const Tensor& indices) {
   return apply(IndexSelect(normalize_dim(dim, x.shape(), "index_select")), {x, indices});
 }
 Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& y) {
-  return apply(IndexAdd(normalize_dim(dim, x.shape(), "index_add")), {x, indices, y});
+  return promoted(IndexAdd(normalize_dim(dim, x.shape(), "index_add")), x, indices, y);
 }
 Tensor gather(const Tensor& x, int dim, const Tensor& indices) {
   return apply(Gather(normalize_dim(dim, x.shape(), "gather")), {x, indices});
 }
 Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& y) {
-  return apply(ScatterAdd(normalize_dim(dim, x.shape(), "scatter_add")), {x, indices, y});
+  return promoted(ScatterAdd(normalize_dim(dim, x.shape(), "scatter_add")), x, indices, y);
 }
 
 }  // namespace reel

@@ -10,22 +10,26 @@
 namespace reel::kernels {
 namespace {
 
-constexpr std::int64_t kBlocks = 64;
+constexpr std::int64_t kBlocks = 64;  // side by side, whole vectors of them
 constexpr std::int64_t kWords = 4 * kBlocks;
 
-/// keep[4 k + j]: whether word j of block first + k is at least `bar`, an integer in units of
-/// 2^-24.
-void keep_words(std::uint64_t seed, std::uint64_t first, std::uint32_t bar, std::uint8_t* keep) {
+/// keep[4 k + j] for k < blocks: whether word j of block first + k is at least `bar`, an integer in
+/// units of 2^-24.
+void keep_words(std::uint64_t seed,
+                std::uint64_t first,
+                std::uint32_t bar,
+                std::int64_t blocks,
+                std::uint8_t* keep) {
   std::uint32_t word[4][kBlocks];
 #pragma omp simd
-  for (std::int64_t k = 0; k < kBlocks; ++k) {
+  for (std::int64_t k = 0; k < blocks; ++k) {
     const Philox4 r = philox_block(seed, first + static_cast<std::uint64_t>(k));
     word[0][k] = r[0];
     word[1][k] = r[1];
     word[2][k] = r[2];
     word[3][k] = r[3];
   }
-  for (std::int64_t k = 0; k < kBlocks; ++k)
+  for (std::int64_t k = 0; k < blocks; ++k)
     for (std::int64_t j = 0; j < 4; ++j) keep[4 * k + j] = (word[j][k] >> 8) >= bar;
 }
 
@@ -53,8 +57,9 @@ void dropout(const Exec& exec,
     parallel_for(x.numel, kWideGrain, [&](std::int64_t begin, std::int64_t end) {
       std::uint8_t keep[kWords];
       for (std::int64_t i = begin; i < end; i += kWords) {
-        keep_words(seed, position + static_cast<std::uint64_t>(i) / 4, bar, keep);
-        drop_run(xs.as<T>() + i, keep, scale, out.as<T>() + i, std::min(kWords, end - i));
+        const std::int64_t n = std::min(kWords, end - i), blocks = (n + 63) / 64 * 16;
+        keep_words(seed, position + static_cast<std::uint64_t>(i) / 4, bar, blocks, keep);
+        drop_run(xs.as<T>() + i, keep, scale, out.as<T>() + i, n);
       }
     });
     out.write(exec);

@@ -50,14 +50,18 @@ template <class F>
 void pair_loss(
     const Exec& exec, const View& x, const View& t, const View& sum, const View& count, F f) {
   visit_floating(x.dtype, [&]<class T>() {
-    // The order of the elements does not matter as long as it is the same in both.
-    const Layout layout =
-        x.layout == Layout::channels_last && t.layout == x.layout ? x.layout : Layout::row_major;
-    const Dense xs = Dense::read(exec, x, x.dtype, layout),
-                ts = Dense::read(exec, t, x.dtype, layout);
-    write_number(sum, ordered_sum(x.numel, kWideGrain, [&](std::int64_t begin, std::int64_t end) {
-                   return loss_sum<F, T>(f, xs.as<T>() + begin, ts.as<T>() + begin, end - begin);
-                 }));
+    const auto total = [&](const T* a, const T* b) {
+      return ordered_sum(x.numel, kWideGrain, [&](std::int64_t begin, std::int64_t end) {
+        return loss_sum<F, T>(f, a + begin, b + begin, end - begin);
+      });
+    };
+    if (x.layout == t.layout && x.layout != Layout::strided) {  // one order of elements in both
+      write_number(sum, total(x.as<T>(), t.as<T>()));
+    } else {
+      const Dense xs = Dense::read(exec, x, x.dtype, Layout::row_major);
+      const Dense ts = Dense::read(exec, t, x.dtype, Layout::row_major);
+      write_number(sum, total(xs.as<T>(), ts.as<T>()));
+    }
   });
   write_number(count, static_cast<double>(x.numel));
 }

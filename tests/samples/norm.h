@@ -76,7 +76,8 @@ struct Samples<LayerNorm> {
             {values(shape), weight ? values(row) : Tensor(), bias ? values(row) : Tensor()},
             row_norm_reference(dims, eps, true),
             ~0u,
-            numel(row)};
+            numel(row),
+            1 / std::sqrt(eps)};
   }
   static std::vector<Sample> list() {
     return {make({3, 7}, 1, true, true),         make({2, 3, 4}, 1, true, true),
@@ -109,7 +110,8 @@ struct Samples<RmsNorm> {
             {values(shape), weight ? values(row) : Tensor()},
             row_norm_reference(dims, eps, false),
             ~0u,
-            numel(row)};
+            numel(row),
+            1 / std::sqrt(eps)};
   }
   static std::vector<Sample> list() {
     return {make({3, 7}, 1, true),           make({2, 3, 4}, 2, true), make({5}, 1, false),
@@ -156,7 +158,8 @@ struct Samples<GroupNorm> {
             {values(shape), weight ? values(c) : Tensor(), bias ? values(c) : Tensor()},
             reference,
             ~0u,
-            shape[0] ? numel(shape) / shape[0] / groups : 1};
+            shape[0] ? numel(shape) / shape[0] / groups : 1,
+            1 / std::sqrt(eps)};
   }
   static std::vector<Sample> list() {
     return {make({2, 4, 3, 5}, 2, true, true),  make({2, 6, 2, 2}, 6, true, true),
@@ -204,7 +207,8 @@ struct Samples<BatchNorm> {
       in.push_back(values(c));
       in.push_back(values(c, 0.5, 2));
     }
-    return {op<BatchNorm>(eps), in, reference, ~0u, shape[1] ? numel(shape) / shape[1] : 1};
+    return {op<BatchNorm>(eps), in, reference, ~0u, shape[1] ? numel(shape) / shape[1] : 1,
+            1 / std::sqrt(eps)};
   }
   static std::vector<Sample> list() {
     std::vector<Sample> all;

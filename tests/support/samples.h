@@ -25,10 +25,14 @@ struct Sample {
   /// Inputs whose gradient is checked by central differences; bit i for input i. Only floating
   /// inputs count.
   unsigned check_gradient = ~0u;
-  std::int64_t accumulates =
-      1;  ///< terms summed for one output element: sets the rounding bound of f32, f16 and bf16
-  bool exact_layout =
-      false;  ///< the op reads raw memory order on purpose: skip the strided variants
+  /// Terms summed for one output element: sets the rounding bound.
+  std::int64_t accumulates = 1;
+  /// How much the function can enlarge a relative error of its inputs.
+  double condition = 1;
+  /// Inputs that stay f32 beside half ones (saved statistics); bit i for input i.
+  unsigned wide = 0;
+  /// The op reads raw memory order on purpose: skip the strided variants.
+  bool exact_layout = false;
 };
 
 /// Specialised for each op: `static std::vector<Sample> list();`
