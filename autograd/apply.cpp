@@ -26,7 +26,9 @@ std::string position(std::int64_t at, const Shape& shape) {
   return to_string(index);
 }
 
-bool finite(const Tensor& t) { return !t || kernels::first_nonfinite({t.device(), {t.device()}}, t) < 0; }
+bool finite(const Tensor& t) {
+  return !t || kernels::first_nonfinite({t.device(), {t.device()}}, t) < 0;
+}
 
 void check_finite(const Op& op, Inputs in, const Outputs& out) {
   for (int o = 0; o < out.n; ++o) {
@@ -88,7 +90,9 @@ Scope::Scope(std::string_view name) {
   if (t_scopes.depth < kMostScopes) t_scopes.name[static_cast<std::size_t>(t_scopes.depth)] = name;
   ++t_scopes.depth;
 }
-Scope::~Scope() { --t_scopes.depth; }
+Scope::~Scope() {
+  --t_scopes.depth;
+}
 std::string Scope::path() {
   std::string s;
   for (int i = 0; i < std::min(t_scopes.depth, kMostScopes); ++i)

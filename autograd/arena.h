@@ -17,7 +17,8 @@ class Arena {
 
   void* allocate(std::size_t bytes) {
     bytes = (bytes + kAlign - 1) / kAlign * kAlign;
-    if (bytes > left_) [[unlikely]] grow(bytes);
+    if (bytes > left_) [[unlikely]]
+      grow(bytes);
     std::byte* p = at_;
     at_ += bytes;
     left_ -= bytes;

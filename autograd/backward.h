@@ -15,7 +15,10 @@ struct Recorded {
 
 class Backward {
  public:
-  Backward(const Op& op, std::span<const Recorded> in, std::span<const Recorded> out, std::span<const Tensor> dout,
+  Backward(const Op& op,
+           std::span<const Recorded> in,
+           std::span<const Recorded> out,
+           std::span<const Tensor> dout,
            std::span<Tensor> din)
       : op_(op), in_(in), out_(out), dout_(dout), din_(din) {}
 
@@ -34,7 +37,8 @@ class Backward {
  private:
   static const Recorded& at(std::span<const Recorded> s, int i) { return s[static_cast<std::size_t>(i)]; }
   const Tensor& saved(const Recorded& r, const char* what, int i) const {
-    if (!r.tensor || r.tensor.version() != r.version) [[unlikely]] refuse(r, what, i);
+    if (!r.tensor || r.tensor.version() != r.version) [[unlikely]]
+      refuse(r, what, i);
     return r.tensor;
   }
   [[noreturn]] void refuse(const Recorded& r, const char* what, int i) const;

@@ -11,9 +11,10 @@ std::string_view name_of(Cast c) {
 
 void Op::backward(Backward&) const {
   fail<GradError>(info().name, ": has no derivative of its own. ",
-                  info().differentiable ? "It is the backward pass of another op, so a second derivative is needed here: "
-                                          "build the expression from ops whose backward is made of ops"
-                                        : "Its result is a constant to every tape");
+                  info().differentiable
+                      ? "It is the backward pass of another op, so a second derivative is needed here: "
+                        "build the expression from ops whose backward is made of ops"
+                      : "Its result is a constant to every tape");
 }
 
 Cost Op::cost(Metas in, std::span<const Meta> out) const {

@@ -21,7 +21,7 @@ std::string_view name_of(Cast c);
 
 struct OpInfo {
   std::string_view name;
-  std::string_view formula;    ///< one line of maths, shown in the reference and by the profiler
+  std::string_view formula;  ///< one line of maths, shown in the reference and by the profiler
   Cast cast = Cast::keep;
   bool differentiable = true;  ///< false: the result is a constant to every tape (argmax, comparisons)
   bool makes_output = false;   ///< forward sets the outputs itself, usually to views of its input

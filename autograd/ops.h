@@ -91,7 +91,10 @@ Tensor expand(const Tensor& x, const Shape& shape);
 Tensor squeeze(const Tensor& x, int dim);
 Tensor unsqueeze(const Tensor& x, int dim);
 /// Elements start, start + step, ... below stop; negative bounds count from the end, bounds are cut to the size.
-Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop = std::numeric_limits<std::int64_t>::max(),
+Tensor slice(const Tensor& x,
+             int dim,
+             std::int64_t start,
+             std::int64_t stop = std::numeric_limits<std::int64_t>::max(),
              std::int64_t step = 1);
 Tensor select(const Tensor& x, int dim, std::int64_t index);
 std::vector<Tensor> split(const Tensor& x, int dim, std::int64_t size);  ///< the last piece may be smaller
@@ -139,7 +142,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 struct Conv2dOptions {
   std::int64_t stride_h = 1, stride_w = 1, padding_h = 0, padding_w = 0, dilation_h = 1, dilation_w = 1, groups = 1;
-  static Conv2dOptions same(std::int64_t stride, std::int64_t padding, std::int64_t dilation = 1, std::int64_t groups = 1) {
+  static Conv2dOptions same(std::int64_t stride,
+                            std::int64_t padding,
+                            std::int64_t dilation = 1,
+                            std::int64_t groups = 1) {
     return {stride, stride, padding, padding, dilation, dilation, groups};
   }
 };
@@ -147,9 +153,13 @@ struct Conv2dOptions {
 /// oh = (h + 2 padding - dilation (kh - 1) - 1) / stride + 1. The result lies channels-last in memory.
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOptions& options = {});
 /// The adjoint of conv2d: x [n, ci, h, w], weight [ci, co / groups, kh, kw] -> [n, co, oh, ow],
-/// oh = (h - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1.
-Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOptions& options = {},
-                        std::int64_t output_padding_h = 0, std::int64_t output_padding_w = 0);
+/// oh = (h - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1; output_padding < stride.
+Tensor conv_transpose2d(const Tensor& x,
+                        const Tensor& weight,
+                        const Tensor& bias = {},
+                        const Conv2dOptions& options = {},
+                        std::int64_t output_padding_h = 0,
+                        std::int64_t output_padding_w = 0);
 
 struct Pool2dOptions {
   std::int64_t kernel_h = 2, kernel_w = 2, stride_h = 2, stride_w = 2, padding_h = 0, padding_w = 0;
@@ -173,15 +183,20 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
 struct BatchNormResult {
   Tensor y, mean, var;  ///< of this batch, [c]; var is biased (divides by n)
 };
-/// By the statistics of the batch: x [n, c, ...], weight and bias [c] or empty.
+/// By the statistics of the batch: x [n, c, ...], weight and bias [c] or empty. An empty batch has mean and var 0.
 BatchNormResult batch_norm_train(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);
 /// By given statistics [c].
-Tensor batch_norm_eval(const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight, const Tensor& bias,
+Tensor batch_norm_eval(const Tensor& x,
+                       const Tensor& mean,
+                       const Tensor& var,
+                       const Tensor& weight,
+                       const Tensor& bias,
                        double eps = 1e-5);
 
 // --- Indexing. Indices are i64 (i32 is taken too); out of range is an IndexError that names index and size. -------
 
-Tensor embedding(const Tensor& weight, const Tensor& indices);                       ///< [n, d], [...] -> [..., d]
+Tensor embedding(const Tensor& weight, const Tensor& indices);  ///< [n, d], [...] -> [..., d]
+// index_add and scatter_add promote mixed dtypes.
 Tensor index_select(const Tensor& x, int dim, const Tensor& indices);                ///< indices [k]
 Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& y);  ///< x with y added at indices
 Tensor gather(const Tensor& x, int dim, const Tensor& indices);                      ///< indices have x's rank
@@ -192,8 +207,13 @@ Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor
 /// Each element is 0 with probability p, else x / (1 - p). The mask is a function of the generator's position.
 Tensor dropout(const Tensor& x, double p, Generator& g);
 /// softmax(q k^T * scale + mask) v over [..., t, d]; scale defaults to 1 / sqrt(d). `mask` (bool: false hides;
-/// floating: added) broadcasts to [..., tq, tk]; `causal` hides later keys. A row that sees nothing gives 0.
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask = {}, bool causal = false,
+/// floating: added) broadcasts to [..., tq, tk]; `causal` lets query i see the keys j <= i. A row that sees nothing
+/// gives 0.
+Tensor attention(const Tensor& q,
+                 const Tensor& k,
+                 const Tensor& v,
+                 const Tensor& mask = {},
+                 bool causal = false,
                  std::optional<double> scale = {});
 
 // --- Losses: a sum and a count (f64), never a bare mean; see nn/loss.h for the usual front. ------------------------

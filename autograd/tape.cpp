@@ -69,8 +69,10 @@ Tape::~Tape() {
   }
   scratch_->reset();
   auto& cache = Scratch::cache();
-  if (cache.size() < cache.capacity()) cache.push_back(scratch_);
-  else delete scratch_;
+  if (cache.size() < cache.capacity())
+    cache.push_back(scratch_);
+  else
+    delete scratch_;
   Hooks::current().tape = outer_;
 }
 
@@ -184,8 +186,8 @@ void Tape::drop(Entry& e) noexcept {
 
 void Tape::add_gradient(const Op& op, int i, const Recorded& r, Tensor g, bool create_graph) {
   if (!(g.shape() == r.meta->shape && g.dtype() == r.meta->dtype)) [[unlikely]]
-    fail<GradError>(op.info().name, ": its backward made a gradient ", g.shape(), " ", name_of(g.dtype()), " for input ", i,
-                    " ", r.meta->shape, " ", name_of(r.meta->dtype), ". This is a fault of the op");
+    fail<GradError>(op.info().name, ": its backward made a gradient ", g.shape(), " ", name_of(g.dtype()),
+                    " for input ", i, " ", r.meta->shape, " ", name_of(r.meta->dtype), ". This is a fault of the op");
   const bool leaf = r.slot & kLeafBit;
   auto& slots = leaf ? scratch_->leaf_grads : scratch_->grads;
   const std::size_t at = r.slot & ~kLeafBit;
@@ -222,7 +224,8 @@ void Tape::walk(const Tensor& y, bool keep_entries, bool create_graph, const OnD
   s.leaf_grads.resize(s.leaves.size());
   const HookScope<&Hooks::tape> recording(create_graph ? this : nullptr);
   const Scope scope("backward");
-  (slot & kLeafBit ? s.leaf_grads[slot & ~kLeafBit] : s.grads[slot]) = Tensor::full(y.shape(), 1, y.dtype(), y.device());
+  (slot & kLeafBit ? s.leaf_grads[slot & ~kLeafBit] : s.grads[slot]) =
+      Tensor::full(y.shape(), 1, y.dtype(), y.device());
 
   for (Entry* e = last_; e;) {
     Entry* const previous = e->previous;
@@ -283,7 +286,8 @@ void commit(const Tensor& leaf, Tensor& g) {
 }  // namespace
 
 void Tape::backward(const Tensor& loss, const OnGrad& on_grad) {
-  check<GradError>(!played_, "backward: this tape was already played. Record a new one for each step, or use gradients()");
+  check<GradError>(!played_,
+                   "backward: this tape was already played. Record a new one for each step, or use gradients()");
   check<GradError>(loss && loss.numel() == 1, "backward: the loss must be one number, but its shape is ",
                    loss ? loss.shape() : Shape{});
   auto& s = *scratch_;

@@ -61,13 +61,15 @@ std::string Tape::table() const {
     total += r.bytes_saved;
   }
   std::ostringstream os;
-  const auto line = [&](const auto& number, const std::string& a, const std::string& b, const std::string& c, const auto& d) {
+  const auto line = [&](const auto& number, const std::string& a, const std::string& b, const std::string& c,
+                        const auto& d) {
     os << std::right << std::setw(5) << number << "  " << std::left << std::setw(static_cast<int>(name)) << a << "  "
        << std::setw(static_cast<int>(in)) << b << "  " << std::setw(static_cast<int>(out)) << c << "  " << std::right
        << std::setw(12) << d << '\n';
   };
   line("#", "op", "inputs", "outputs", "bytes saved");
-  for (std::size_t i = 0; i < all.size(); ++i) line(i, all[i].op, list(all[i].in), list(all[i].out), all[i].bytes_saved);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    line(i, all[i].op, list(all[i].in), list(all[i].out), all[i].bytes_saved);
   line(all.size(), "ops", "", "", total);
   return os.str();
 }

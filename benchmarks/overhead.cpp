@@ -9,7 +9,9 @@ using namespace reel;
 namespace {
 
 /// Keeps the compiler from removing a result that nobody reads.
-void use(const Tensor& t) { asm volatile("" : : "r"(t.impl()) : "memory"); }
+void use(const Tensor& t) {
+  asm volatile("" : : "r"(t.impl()) : "memory");
+}
 
 }  // namespace
 
@@ -30,11 +32,14 @@ int main() {
 
   const std::vector<bench::Case> cases = {
       {"add, 8 floats, no tape", [&] { use(a + b); }},
-      {"add, 8 floats, recorded", [&] {
+      {"add, 8 floats, recorded",
+       [&] {
          Tape tape;
          for (int i = 0; i < 100; ++i) use(ra + rb);
-       }, 100},
-      {"100 adds, forward and backward", [&] {
+       },
+       100},
+      {"100 adds, forward and backward",
+       [&] {
          ra.set_grad({});
          rb.set_grad({});
          Tape tape;
@@ -42,7 +47,8 @@ int main() {
          for (int i = 0; i < 99; ++i) d = d + rb;
          tape.backward(sum(d));
        }},
-      {"MLP 8-16-1, batch 4, SGD step", [&] {
+      {"MLP 8-16-1, batch 4, SGD step",
+       [&] {
          const optim::MicroBatch micro = sgd.next();
          Tape tape;
          tape.backward(micro.add(nn::mse(second(relu(first(x))), y)));

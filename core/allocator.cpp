@@ -19,8 +19,8 @@ namespace {
 // classes to a doubling (at most 25 % waste) in a cache that all threads share.
 constexpr int kSmallClasses = 10;
 constexpr std::size_t kSmallest = 64, kLargestSmall = kSmallest << (kSmallClasses - 1);
-constexpr std::size_t kMostCachedSmall = 64;                // blocks of a class in one thread
-constexpr std::int64_t kUnsettled = 1 << 16;                // bytes that a thread may count for itself
+constexpr std::size_t kMostCachedSmall = 64;                    // blocks of a class in one thread
+constexpr std::int64_t kUnsettled = 1 << 16;                    // bytes that a thread may count for itself
 constexpr std::size_t kMostCachedLarge = std::size_t{1} << 30;  // bytes
 
 int small_class(std::size_t bytes) {
@@ -78,7 +78,8 @@ class SystemAllocator final : public Allocator {
 
   MemoryStats stats() const override {
     settle();
-    return {current_.load(), peak_.load(), static_cast<std::int64_t>(cached_.load()), allocations_.load(), system_calls_.load()};
+    return {current_.load(), peak_.load(), static_cast<std::int64_t>(cached_.load()), allocations_.load(),
+            system_calls_.load()};
   }
   void reset_peak() override {
     settle();
@@ -175,10 +176,13 @@ thread_local std::shared_ptr<Allocator> t_allocator;
 
 }  // namespace
 
-Allocator& system_allocator() { return the_allocator(); }
+Allocator& system_allocator() {
+  return the_allocator();
+}
 
 const std::shared_ptr<Allocator>& current_allocator(Device device) {
-  if (device.type != DeviceType::cpu) [[unlikely]] require_usable(device);
+  if (device.type != DeviceType::cpu) [[unlikely]]
+    require_usable(device);
   return t_allocator;
 }
 
@@ -186,6 +190,8 @@ AllocatorScope::AllocatorScope(std::shared_ptr<Allocator> allocator, Device devi
   require_usable(device);
   outer_ = std::exchange(t_allocator, std::move(allocator));
 }
-AllocatorScope::~AllocatorScope() { t_allocator = std::move(outer_); }
+AllocatorScope::~AllocatorScope() {
+  t_allocator = std::move(outer_);
+}
 
 }  // namespace reel

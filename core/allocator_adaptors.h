@@ -12,9 +12,7 @@ class AllocatorAdaptor : public Allocator {
  public:
   explicit AllocatorAdaptor(std::shared_ptr<Allocator> inner = nullptr) : inner_(std::move(inner)) {}
   void* allocate(std::size_t bytes, Stream stream) override { return inner().allocate(bytes, stream); }
-  void deallocate(void* p, std::size_t bytes, Stream stream) noexcept override {
-    inner().deallocate(p, bytes, stream);
-  }
+  void deallocate(void* p, std::size_t bytes, Stream stream) noexcept override { inner().deallocate(p, bytes, stream); }
   MemoryStats stats() const override { return inner().stats(); }
   void reset_peak() override { inner().reset_peak(); }
   void trim() override { inner().trim(); }

@@ -8,9 +8,13 @@ namespace {
 constexpr std::string_view kNames[kDTypes] = {"bool", "u8", "i32", "i64", "f16", "bf16", "f32", "f64"};
 }  // namespace
 
-std::string_view name_of(DType t) { return kNames[static_cast<int>(t)]; }
+std::string_view name_of(DType t) {
+  return kNames[static_cast<int>(t)];
+}
 
-std::ostream& operator<<(std::ostream& os, DType t) { return os << name_of(t); }
+std::ostream& operator<<(std::ostream& os, DType t) {
+  return os << name_of(t);
+}
 
 DType dtype_from(std::string_view name) {
   const auto* at = std::ranges::find(kNames, name);

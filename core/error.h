@@ -63,7 +63,8 @@ template <class E = Error, class... Parts>
 /// Throws `E` with `parts` streamed together, unless `ok`. Nothing is formatted when `ok`.
 template <class E = Error, class... Parts>
 inline void check(bool ok, const Parts&... parts) {
-  if (!ok) [[unlikely]] fail<E>(parts...);
+  if (!ok) [[unlikely]]
+    fail<E>(parts...);
 }
 
 }  // namespace reel

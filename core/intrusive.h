@@ -19,11 +19,12 @@ class Pool {
       --f.count;
       return std::exchange(f.head, f.head->next);
     }
-    return ::operator new(Size, std::align_val_t{64});
+    return ::operator new (Size, std::align_val_t{64});
   }
   static void put(void* p) noexcept {
     Free& f = free();
-    if (f.count >= kMost) [[unlikely]] return ::operator delete(p, std::align_val_t{64});
+    if (f.count >= kMost) [[unlikely]]
+      return ::operator delete (p, std::align_val_t{64});
     f.head = ::new (p) Node{f.head};
     ++f.count;
   }
@@ -38,7 +39,7 @@ class Pool {
     int count = 0;
     ~Free() {
       count = kMost;  // objects freed after this thread's end go straight to the heap
-      while (head) ::operator delete(std::exchange(head, head->next), std::align_val_t{64});
+      while (head) ::operator delete (std::exchange(head, head->next), std::align_val_t{64});
     }
   };
   static Free& free() {
@@ -91,8 +92,7 @@ class Ref {
  private:
   void release() noexcept {
     // The only owner needs no read-modify-write: nobody else can copy what nobody else holds.
-    if (p_->owners.load(std::memory_order_acquire) == 1 ||
-        p_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    if (p_->owners.load(std::memory_order_acquire) == 1 || p_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       p_->~T();
       Pool<sizeof(T)>::put(p_);
     }

@@ -97,8 +97,10 @@ void detail::run_chunks(std::int64_t chunks, void (*body)(void*, std::int64_t), 
       const std::lock_guard lock(g_mutex);
       r = g_runner;
     }
-    if (r.run) r.run(r.user, chunks, &Guarded::call, &g);
-    else run_default(chunks, g);
+    if (r.run)
+      r.run(r.user, chunks, &Guarded::call, &g);
+    else
+      run_default(chunks, g);
   } else {
     run_default(chunks, g);
   }

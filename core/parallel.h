@@ -8,7 +8,9 @@ namespace reel {
 
 /// Runs body(context, 0) ... body(context, chunks - 1), each once, in any order, on any threads, and
 /// returns when all are done. `body` never throws.
-using ParallelRunner = void (*)(void* user, std::int64_t chunks, void (*body)(void* context, std::int64_t chunk),
+using ParallelRunner = void (*)(void* user,
+                                std::int64_t chunks,
+                                void (*body)(void* context, std::int64_t chunk),
                                 void* context);
 
 /// Makes the library run its chunks on the caller's own thread pool; null restores the default
@@ -37,14 +39,13 @@ void parallel_for(std::int64_t n, std::int64_t grain, const Fn& fn) {
     const Fn& fn;
     std::int64_t n, grain;
   } context{fn, n, grain};
-  detail::run_chunks(
-      (n + grain - 1) / grain,
-      [](void* c, std::int64_t chunk) {
-        const auto& x = *static_cast<const Context*>(c);
-        const std::int64_t begin = chunk * x.grain;
-        x.fn(begin, std::min(begin + x.grain, x.n));
-      },
-      &context);
+  detail::run_chunks((n + grain - 1) / grain,
+                     [](void* c, std::int64_t chunk) {
+                       const auto& x = *static_cast<const Context*>(c);
+                       const std::int64_t begin = chunk * x.grain;
+                       x.fn(begin, std::min(begin + x.grain, x.n));
+                     },
+                     &context);
 }
 
 }  // namespace reel

@@ -38,7 +38,9 @@ REEL_HD inline Philox4 philox_block(std::uint64_t seed, std::uint64_t block) {
 }
 
 /// 24 random bits as a float in [0, 1).
-REEL_HD inline float to_uniform(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+REEL_HD inline float to_uniform(std::uint32_t bits) {
+  return static_cast<float>(bits >> 8) * 0x1p-24f;
+}
 
 /// Two standard normal numbers from two words (Box and Muller 1958). Written with explicit fused
 /// operations, division and square root only, which IEEE 754 rounds alike on every device.

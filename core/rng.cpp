@@ -50,8 +50,7 @@ Tensor normal(const Shape& shape, Generator& g, double mean, double stddev, DTyp
   const auto m = static_cast<float>(mean), s = static_cast<float>(stddev);
   return fill_blocks(shape, g, dtype, [=](const Philox4& r) {
     const auto a = to_normal(r[0], r[1]), b = to_normal(r[2], r[3]);
-    return std::array<float, 4>{std::fma(a[0], s, m), std::fma(a[1], s, m), std::fma(b[0], s, m),
-                                std::fma(b[1], s, m)};
+    return std::array<float, 4>{std::fma(a[0], s, m), std::fma(a[1], s, m), std::fma(b[0], s, m), std::fma(b[1], s, m)};
   });
 }
 

@@ -6,8 +6,7 @@
 namespace reel {
 
 Dims::Dims(std::span<const std::int64_t> d) {
-  check<ShapeError>(d.size() <= kMaxRank, "shape: ", d.size(), " dimensions, but at most ", kMaxRank,
-                    " are supported");
+  check<ShapeError>(d.size() <= kMaxRank, "shape: ", d.size(), " dimensions, but at most ", kMaxRank, " are supported");
   std::ranges::copy(d, d_.begin());
   rank_ = static_cast<int>(d.size());
 }
@@ -18,11 +17,12 @@ Dims Dims::filled(int rank, std::int64_t value) {
   return d;
 }
 
-void Dims::push_back(std::int64_t v) { insert(rank_, v); }
+void Dims::push_back(std::int64_t v) {
+  insert(rank_, v);
+}
 
 void Dims::insert(int at, std::int64_t v) {
-  check<ShapeError>(rank_ < kMaxRank, "shape: ", rank_ + 1, " dimensions, but at most ", kMaxRank,
-                    " are supported");
+  check<ShapeError>(rank_ < kMaxRank, "shape: ", rank_ + 1, " dimensions, but at most ", kMaxRank, " are supported");
   for (int i = rank_; i > at; --i) (*this)[i] = (*this)[i - 1];
   (*this)[at] = v;
   ++rank_;

@@ -11,8 +11,7 @@ namespace reel {
 /// Owns a block of memory, and counts the in-place changes made to it through any view.
 class Storage : public Counted<Storage> {
  public:
-  Storage(std::size_t bytes, Device device)
-      : allocator_(current_allocator(device)), bytes_(bytes), device_(device) {
+  Storage(std::size_t bytes, Device device) : allocator_(current_allocator(device)), bytes_(bytes), device_(device) {
     data_ = allocator().allocate(bytes, Stream{device});
   }
   Storage(const Storage&) = delete;

@@ -47,14 +47,18 @@ void require_host(const Tensor& t, const char* what) {
 TensorImpl::TensorImpl(const Meta& meta, const Strides& strides, Ref<Storage> storage, std::int64_t offset)
     : meta(meta), strides(strides), storage(std::move(storage)), offset(offset), id(next_id()) {}
 
-TensorImpl::TensorImpl(const Meta& m, Ref<Storage> bytes) : meta(m), storage(std::move(bytes)), offset(0), id(next_id()) {
-  if (m.layout == Layout::channels_last) strides = channels_last(m.shape);
-  else set_row_major(m.shape, strides);
+TensorImpl::TensorImpl(const Meta& m, Ref<Storage> bytes)
+    : meta(m), storage(std::move(bytes)), offset(0), id(next_id()) {
+  if (m.layout == Layout::channels_last)
+    strides = channels_last(m.shape);
+  else
+    set_row_major(m.shape, strides);
 }
 
 Tensor Tensor::empty(const Meta& meta) {
   if (meta.numel >= std::int64_t{1} << 58) [[unlikely]]
-    fail<OutOfMemory>("out of memory: asked for a tensor ", meta.shape, " of ", meta.numel, " elements on ", meta.device);
+    fail<OutOfMemory>("out of memory: asked for a tensor ", meta.shape, " of ", meta.numel, " elements on ",
+                      meta.device);
   const auto bytes = static_cast<std::size_t>(meta.numel) * size_of(meta.dtype);
   return Tensor(Ref<TensorImpl>::make(meta, Ref<Storage>::make(bytes, meta.device)));
 }
@@ -82,8 +86,8 @@ Tensor Tensor::arange(std::int64_t n, DType dtype) {
 template <class T>
 Tensor Tensor::from(const Shape& shape, std::span<const T> values, DType dtype) {
   Tensor t = empty(shape, dtype);
-  check<ShapeError>(t.numel() == static_cast<std::int64_t>(values.size()), "Tensor::from: shape ", shape,
-                    " holds ", t.numel(), " values, but ", values.size(), " were given");
+  check<ShapeError>(t.numel() == static_cast<std::int64_t>(values.size()), "Tensor::from: shape ", shape, " holds ",
+                    t.numel(), " values, but ", values.size(), " were given");
   visit(dtype, [&]<class D>() {
     for (std::size_t i = 0; i < values.size(); ++i) t.data<D>()[i] = convert<D>(values[i]);
   });
@@ -101,8 +105,8 @@ std::vector<T> Tensor::to_vector() const {
   return v;
 }
 
-#define REEL_INSTANTIATE(T)                                                      \
-  template Tensor Tensor::from(const Shape&, std::span<const T>, DType);         \
+#define REEL_INSTANTIATE(T)                                              \
+  template Tensor Tensor::from(const Shape&, std::span<const T>, DType); \
   template std::vector<T> Tensor::to_vector<T>() const;
 REEL_INSTANTIATE(bool)
 REEL_INSTANTIATE(std::uint8_t)
@@ -114,7 +118,9 @@ REEL_INSTANTIATE(float)
 REEL_INSTANTIATE(double)
 #undef REEL_INSTANTIATE
 
-std::int64_t Tensor::size(int dim) const { return shape()[normalize_dim(dim, shape(), "size")]; }
+std::int64_t Tensor::size(int dim) const {
+  return shape()[normalize_dim(dim, shape(), "size")];
+}
 
 double Tensor::item() const {
   require_host(*this, "item");
@@ -128,7 +134,9 @@ const Tensor& Tensor::set_requires_grad(bool on) const {
   impl_->requires_grad = on;
   return *this;
 }
-Tensor Tensor::grad() const { return impl_ ? impl_->grad : Tensor{}; }
+Tensor Tensor::grad() const {
+  return impl_ ? impl_->grad : Tensor{};
+}
 void Tensor::set_grad(const Tensor& g) const {
   check<ShapeError>(!g || g.shape() == shape(), "set_grad: shapes differ: tensor ", shape(), ", gradient ",
                     g ? g.shape() : Shape{});
@@ -145,7 +153,9 @@ void Tensor::adopt(const Tensor& other) const {
   impl_->storage = other.impl()->storage;
   impl_->offset = other.impl()->offset;
 }
-bool Tensor::unique() const { return impl_.unique() && impl_->storage.unique(); }
+bool Tensor::unique() const {
+  return impl_.unique() && impl_->storage.unique();
+}
 
 std::ostream& operator<<(std::ostream& os, const Tensor& t) {
   if (!t) return os << "tensor(empty)";

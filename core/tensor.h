@@ -85,8 +85,8 @@ class Tensor {
   /// Typed address of the first element; throws DTypeError when T is not the dtype.
   template <class T>
   T* data() const {
-    if (dtype() != dtype_of<T>()) [[unlikely]] fail<DTypeError>("data: the tensor is ", name_of(dtype()), ", but ",
-                      name_of(dtype_of<T>()), " was asked for");
+    if (dtype() != dtype_of<T>()) [[unlikely]]
+      fail<DTypeError>("data: the tensor is ", name_of(dtype()), ", but ", name_of(dtype_of<T>()), " was asked for");
     return reinterpret_cast<T*>(raw());
   }
   /// The value of a one-element tensor, converted. Throws ShapeError for any other count.
@@ -128,17 +128,39 @@ struct TensorImpl : Counted<TensorImpl> {
   Tensor grad;
 };
 
-inline const Meta& Tensor::meta() const { return impl_->meta; }
-inline const Shape& Tensor::shape() const { return impl_->meta.shape; }
-inline const Strides& Tensor::strides() const { return impl_->strides; }
-inline DType Tensor::dtype() const { return impl_->meta.dtype; }
-inline Device Tensor::device() const { return impl_->meta.device; }
-inline std::int64_t Tensor::numel() const { return impl_->meta.numel; }
-inline Layout Tensor::layout() const { return impl_->meta.layout; }
-inline std::uint64_t Tensor::id() const { return impl_->id; }
-inline std::uint32_t Tensor::version() const { return impl_->storage->version(); }
-inline void Tensor::bump_version() const { impl_->storage->bump_version(); }
-inline bool Tensor::requires_grad() const { return impl_ && impl_->requires_grad; }
+inline const Meta& Tensor::meta() const {
+  return impl_->meta;
+}
+inline const Shape& Tensor::shape() const {
+  return impl_->meta.shape;
+}
+inline const Strides& Tensor::strides() const {
+  return impl_->strides;
+}
+inline DType Tensor::dtype() const {
+  return impl_->meta.dtype;
+}
+inline Device Tensor::device() const {
+  return impl_->meta.device;
+}
+inline std::int64_t Tensor::numel() const {
+  return impl_->meta.numel;
+}
+inline Layout Tensor::layout() const {
+  return impl_->meta.layout;
+}
+inline std::uint64_t Tensor::id() const {
+  return impl_->id;
+}
+inline std::uint32_t Tensor::version() const {
+  return impl_->storage->version();
+}
+inline void Tensor::bump_version() const {
+  impl_->storage->bump_version();
+}
+inline bool Tensor::requires_grad() const {
+  return impl_ && impl_->requires_grad;
+}
 inline std::byte* Tensor::raw() const {
   return impl_->storage->data() + impl_->offset * static_cast<std::int64_t>(size_of(dtype()));
 }

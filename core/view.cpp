@@ -29,11 +29,10 @@ Tensor as_strided(const Tensor& t, const Shape& shape, const Strides& strides, s
                     " differ in length");
   if (numel(shape) > 0) {
     std::int64_t low = offset, high = offset;
-    for (int i = 0; i < shape.rank(); ++i)
-      (strides[i] < 0 ? low : high) += (shape[i] - 1) * strides[i];
+    for (int i = 0; i < shape.rank(); ++i) (strides[i] < 0 ? low : high) += (shape[i] - 1) * strides[i];
     const auto held = static_cast<std::int64_t>(t.impl()->storage->bytes() / size_of(t.dtype()));
-    check<ShapeError>(low >= 0 && high < held, "as_strided: elements ", low, " to ", high,
-                      " of a storage that holds ", held);
+    check<ShapeError>(low >= 0 && high < held, "as_strided: elements ", low, " to ", high, " of a storage that holds ",
+                      held);
   }
   return make(t, shape, strides, offset);
 }
@@ -55,8 +54,8 @@ Tensor select(const Tensor& t, int dim, std::int64_t index) {
   const int d = normalize_dim(dim, t.shape(), "select");
   check<ShapeError>(t.rank() > 0, "select: a scalar has no dimension to select from");
   const std::int64_t n = t.shape()[d], at = index < 0 ? index + n : index;
-  check<IndexError>(at >= 0 && at < n, "select: index ", index, " is out of range for dimension ", d,
-                    " of shape ", t.shape());
+  check<IndexError>(at >= 0 && at < n, "select: index ", index, " is out of range for dimension ", d, " of shape ",
+                    t.shape());
   Shape shape = t.shape();
   Strides strides = t.strides();
   shape.erase(d);
@@ -76,8 +75,7 @@ Tensor transpose(const Tensor& t, int a, int b) {
 }
 
 Tensor permute(const Tensor& t, const Dims& order) {
-  check<ShapeError>(order.rank() == t.rank(), "permute: order ", order, " has another length than shape ",
-                    t.shape());
+  check<ShapeError>(order.rank() == t.rank(), "permute: order ", order, " has another length than shape ", t.shape());
   Shape shape = t.shape();
   Strides strides = t.strides();
   unsigned seen = 0;
@@ -134,8 +132,7 @@ Shape infer_shape(std::int64_t count, const Shape& shape) {
   }
   known = numel(out);
   if (unknown >= 0) {
-    check<ShapeError>(known > 0 && count % known == 0, "reshape: ", count,
-                      " elements do not fill the shape ", shape);
+    check<ShapeError>(known > 0 && count % known == 0, "reshape: ", count, " elements do not fill the shape ", shape);
     out[unknown] = count / known;
   }
   check<ShapeError>(numel(out) == count, "reshape: ", count, " elements do not fit the shape ", shape);

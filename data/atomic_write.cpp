@@ -48,14 +48,13 @@ class TemporaryFile final : public Writer {
     buffer_.reserve(kBuffer);  // before the file exists: this can throw
     static std::atomic<unsigned> counter{0};
     constexpr std::size_t kNameKept = 180;  // leaves room for the suffix below NAME_MAX
-    const std::string stem =
-        folder + "/." + name.substr(0, kNameKept) + ".tmp-" + std::to_string(::getpid()) + "-";
+    const std::string stem = folder + "/." + name.substr(0, kNameKept) + ".tmp-" + std::to_string(::getpid()) + "-";
     do {  // a name can be taken: by another thread's namesake or by what a killed process left
       path_ = stem + std::to_string(counter++);
       file_.fd = open_retrying(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
     } while (file_.fd < 0 && errno == EEXIST);
-    check<IoError>(file_.fd >= 0, target, ": cannot be written: no file can be made in ", folder,
-                   ": ", std::strerror(errno), ". Check the folder and its permissions");
+    check<IoError>(file_.fd >= 0, target, ": cannot be written: no file can be made in ", folder, ": ",
+                   std::strerror(errno), ". Check the folder and its permissions");
   }
   ~TemporaryFile() override {
     if (!renamed_) ::unlink(path_.c_str());
@@ -91,8 +90,7 @@ class TemporaryFile final : public Writer {
     while (n > 0) {
       const ssize_t done = ::write(file_.fd, p, std::min<std::size_t>(n, std::size_t{1} << 30));
       if (done < 0 && errno == EINTR) continue;
-      check<IoError>(done >= 0, target_, ": writing failed: ", std::strerror(errno),
-                     ". The old file is unchanged");
+      check<IoError>(done >= 0, target_, ": writing failed: ", std::strerror(errno), ". The old file is unchanged");
       p += done;
       n -= static_cast<std::size_t>(done);
     }
@@ -108,9 +106,7 @@ class TemporaryFile final : public Writer {
 
 void write_atomically(const std::string& path, const std::function<void(Writer&)>& writer) {
   const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "."
-                             : slash == 0               ? "/"
-                                                        : path.substr(0, slash);
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   check<IoError>(!name.empty(), path, ": cannot be written: the path names no file");
   // Opened first, so that little can fail once the new file is in place.
@@ -125,8 +121,7 @@ void write_atomically(const std::string& path, const std::function<void(Writer&)
   // EINVAL: a file system that cannot sync folders has nothing to sync.
   const bool ok = sync_retrying(directory.fd) == 0 || errno == EINVAL || errno == ENOTSUP;
   check<IoError>(ok, path,
-                 ": the new content is in place, but the folder cannot be forced to the disk: ",
-                 std::strerror(errno));
+                 ": the new content is in place, but the folder cannot be forced to the disk: ", std::strerror(errno));
 }
 
 }  // namespace reel::data

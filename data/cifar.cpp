@@ -13,11 +13,9 @@ constexpr std::int64_t kAtOnce = 64;  // records in the read buffer
 
 std::int64_t count_records(const Reader& reader) {
   const std::optional<std::int64_t> size = reader.remaining();
-  check<DataError>(size.has_value(), reader.path(),
-                   ": is compressed. Unpack it with gunzip or tar -xzf first");
-  check<DataError>(*size % kRecord == 0, reader.path(), ": holds ", *size,
-                   " bytes, no multiple of the record of ", kRecord,
-                   " bytes. Fetch the file again");
+  check<DataError>(size.has_value(), reader.path(), ": is compressed. Unpack it with gunzip or tar -xzf first");
+  check<DataError>(*size % kRecord == 0, reader.path(), ": holds ", *size, " bytes, no multiple of the record of ",
+                   kRecord, " bytes. Fetch the file again");
   return *size / kRecord;
 }
 
@@ -41,9 +39,8 @@ Samples read_cifar10(const std::vector<std::string>& paths) {
       reader.read(buffer.data(), static_cast<std::size_t>(count * kRecord), "a record");
       for (std::int64_t i = 0; i < count; ++i) {
         const std::uint8_t* record = buffer.data() + i * kRecord;
-        check<DataError>(
-            record[0] <= 9, path, ": record ", first + i, " has label ", int{record[0]},
-            ", but labels lie in 0..9. Check that this is the binary version of CIFAR-10");
+        check<DataError>(record[0] <= 9, path, ": record ", first + i, " has label ", int{record[0]},
+                         ", but labels lie in 0..9. Check that this is the binary version of CIFAR-10");
         *labels++ = record[0];
         std::memcpy(pixels, record + 1, static_cast<std::size_t>(kPixels));
         pixels += kPixels;

@@ -49,8 +49,8 @@ class Lines {
 
  private:
   void require_short(std::size_t length) const {
-    check<DataError>(length <= kLongestLine, reader_.path(), ":", number_, ": the line has ",
-                     length, " or more characters, but 65 numbers need at most ", kLongestLine);
+    check<DataError>(length <= kLongestLine, reader_.path(), ":", number_, ": the line has ", length,
+                     " or more characters, but 65 numbers need at most ", kLongestLine);
   }
 
   Reader reader_;
@@ -61,24 +61,20 @@ class Lines {
 };
 
 /// Parses the 65 fields of a line into `values`.
-void parse(const std::string& path,
-           std::int64_t number,
-           std::string_view line,
-           std::uint8_t* values) {
+void parse(const std::string& path, std::int64_t number, std::string_view line, std::uint8_t* values) {
   const char *at = line.data(), *const end = at + line.size();
   for (int field = 0; field <= kPixels; ++field) {
     const int most = field < kPixels ? 16 : 9;
     int v = -1;
     const auto [stop, error] = std::from_chars(at, end, v);
     const std::string_view text(at, static_cast<std::size_t>(std::find(at, end, ',') - at));
-    check<DataError>(error == std::errc{} && stop == text.end() && v >= 0 && v <= most, path, ":",
-                     number, ": field ", field + 1, " is '", text.substr(0, 20), "', but ",
+    check<DataError>(error == std::errc{} && stop == text.end() && v >= 0 && v <= most, path, ":", number, ": field ",
+                     field + 1, " is '", text.substr(0, 20), "', but ",
                      field < kPixels ? "a pixel is a number 0..16" : "the label is a number 0..9");
     values[field] = static_cast<std::uint8_t>(v);
     const bool last = field == kPixels;
-    check<DataError>((stop == end) == last, path, ":", number, ": the line has ",
-                     last ? "more than 65" : "only ", last ? "" : std::to_string(field + 1),
-                     " fields, but 64 pixels and a label are needed");
+    check<DataError>((stop == end) == last, path, ":", number, ": the line has ", last ? "more than 65" : "only ",
+                     last ? "" : std::to_string(field + 1), " fields, but 64 pixels and a label are needed");
     at = stop + 1;
   }
 }

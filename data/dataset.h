@@ -21,10 +21,7 @@ struct Dataset {
 
 /// Sets scale and shift so that pixels, after division by `most`, get mean 0 and deviation 1 where
 /// they have these means and deviations (one for each channel).
-void normalize(Dataset& dataset,
-               double most,
-               const std::vector<double>& mean,
-               const std::vector<double>& stddev);
+void normalize(Dataset& dataset, double most, const std::vector<double>& mean, const std::vector<double>& stddev);
 
 /// Throws ShapeError or DTypeError for tensors other than the members above promise, ValueError for
 /// a wrong number of scales, and DataError that names index and value for a label out of range.

@@ -21,9 +21,8 @@ std::string hex(std::uint32_t v) {
 
 void expect_magic(Reader& reader, std::uint32_t wanted, const char* kind) {
   const std::uint32_t magic = read_big_endian(reader, "the magic number");
-  check<DataError>(magic == wanted, reader.path(), ": is no IDX file of ", kind,
-                   ": its magic number is ", hex(magic), ", but ", hex(wanted),
-                   " is needed. Check that the files are not mixed up");
+  check<DataError>(magic == wanted, reader.path(), ": is no IDX file of ", kind, ": its magic number is ", hex(magic),
+                   ", but ", hex(wanted), " is needed. Check that the files are not mixed up");
 }
 
 }  // namespace

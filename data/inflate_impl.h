@@ -15,8 +15,7 @@ class GzipInflater {
  public:
   GzipInflater() {
     constexpr int kGzipOnly = 16 + MAX_WBITS;
-    check<OutOfMemory>(inflateInit2(&stream_, kGzipOnly) == Z_OK,
-                       "gzip: zlib could not be started");
+    check<OutOfMemory>(inflateInit2(&stream_, kGzipOnly) == Z_OK, "gzip: zlib could not be started");
   }
   ~GzipInflater() { inflateEnd(&stream_); }
   GzipInflater(const GzipInflater&) = delete;
@@ -32,8 +31,8 @@ class GzipInflater {
         stream_.avail_in = static_cast<uInt>(fetch(input_.data(), input_.size()));
         stream_.next_in = input_.data();
         if (stream_.avail_in == 0) {
-          check<DataError>(between_members_, path, ": the gzip content is truncated after ",
-                           total_ + done, " bytes. Fetch the file again");
+          check<DataError>(between_members_, path, ": the gzip content is truncated after ", total_ + done,
+                           " bytes. Fetch the file again");
           break;
         }
       }
@@ -46,8 +45,7 @@ class GzipInflater {
       done += room - stream_.avail_out;
       check<DataError>(status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR, path,
                        ": the gzip content is damaged after ", total_ + done,
-                       " bytes: ", stream_.msg ? stream_.msg : "unknown reason",
-                       ". Fetch the file again");
+                       " bytes: ", stream_.msg ? stream_.msg : "unknown reason", ". Fetch the file again");
       between_members_ = status == Z_STREAM_END;  // the member's checksum has been compared
     }
     total_ += done;

@@ -33,9 +33,7 @@ decltype(auto) get(B&& batch) {
 
 /// The samples with these numbers, as one batch. Safe to call from several threads; `dataset` must
 /// be valid (see `validate`). Allocates the two tensors and nothing else. Throws IndexError.
-Batch make_batch(const Dataset& dataset,
-                 std::span<const std::int64_t> samples,
-                 std::int64_t index = 0);
+Batch make_batch(const Dataset& dataset, std::span<const std::int64_t> samples, std::int64_t index = 0);
 
 struct LoaderOptions {
   std::int64_t batch = 64;
@@ -114,7 +112,7 @@ class Loader {
   LoaderOptions options_;
   std::int64_t batches_;
   std::int64_t epoch_ = 0, next_ = 0;
-  bool under_way_ = false;  // batches of epoch_ were given out since the last set_epoch or restore
+  bool under_way_ = false;           // batches of epoch_ were given out since the last set_epoch or restore
   std::vector<std::int64_t> order_;  // of epoch_; empty: not made yet
 };
 

@@ -37,8 +37,7 @@ class Bytes {
       current_ = buffer_[at_++];
       ++position_;
       // The parser would take a zero byte for the end and not see what follows.
-      check<DataError>(current_ != 0, reader_.path(), ": the header has a zero byte at ",
-                       position_ - 1);
+      check<DataError>(current_ != 0, reader_.path(), ": the header has a zero byte at ", position_ - 1);
       watch();
     } while (was_blank_ && !in_text_ && is_blank(current_));
   }
@@ -47,8 +46,7 @@ class Bytes {
   static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
   bool refill() {
-    have_ = static_cast<std::size_t>(
-        std::min<std::int64_t>(left_, static_cast<std::int64_t>(buffer_.size())));
+    have_ = static_cast<std::size_t>(std::min<std::int64_t>(left_, static_cast<std::int64_t>(buffer_.size())));
     at_ = 0;
     if (have_ == 0) return false;
     reader_.read(buffer_.data(), have_, "the header");
@@ -67,13 +65,11 @@ class Bytes {
         in_text_ = false, run_ = 0;
     } else if (current_ == '"')
       in_text_ = true, run_ = 0;
-    else if (is_blank(current_) ||
-             std::string_view(",:{}[]").find(current_) != std::string_view::npos)
+    else if (is_blank(current_) || std::string_view(",:{}[]").find(current_) != std::string_view::npos)
       run_ = 0;
-    check<DataError>(run_ <= (in_text_ ? Limits::kText : kNumber), reader_.path(),
-                     ": the header has a ", in_text_ ? "text" : "number", " that ends beyond byte ",
-                     position_, ", but at most ", in_text_ ? Limits::kText : kNumber,
-                     " bytes are allowed");
+    check<DataError>(run_ <= (in_text_ ? Limits::kText : kNumber), reader_.path(), ": the header has a ",
+                     in_text_ ? "text" : "number", " that ends beyond byte ", position_, ", but at most ",
+                     in_text_ ? Limits::kText : kNumber, " bytes are allowed");
   }
 
   Reader& reader_;
@@ -98,9 +94,7 @@ struct ByteIterator {
   }
   ByteIterator operator++(int) { return ++*this; }
   bool at_end() const { return !bytes || bytes->done(); }
-  friend bool operator==(const ByteIterator& a, const ByteIterator& b) {
-    return a.at_end() == b.at_end();
-  }
+  friend bool operator==(const ByteIterator& a, const ByteIterator& b) { return a.at_end() == b.at_end(); }
 };
 
 /// Receives the parser's events and accepts the one form a header may have.
@@ -135,8 +129,8 @@ class Handler : public nlohmann::json_sax<json> {
     else if (at_ == At::metadata) {
       const bool fresh = header.metadata.emplace(text, "").second;
       check<DataError>(fresh, path_, ": the metadata has the key '", shown(text), "' twice");
-      check<DataError>(std::ssize(header.metadata) <= Limits::kMetadata, path_, ": has more than ",
-                       Limits::kMetadata, " metadata entries");
+      check<DataError>(std::ssize(header.metadata) <= Limits::kMetadata, path_, ": has more than ", Limits::kMetadata,
+                       " metadata entries");
       name_ = text;
     } else
       new_field(text);
@@ -168,20 +162,18 @@ class Handler : public nlohmann::json_sax<json> {
     if (at_ == At::shape)
       has_shape_ = true;
     else
-      check<DataError>(offsets_ == 2, path_, ": ", entry_name(), " has ", offsets_,
-                       " data offsets, but 2 are needed");
+      check<DataError>(offsets_ == 2, path_, ": ", entry_name(), " has ", offsets_, " data offsets, but 2 are needed");
     at_ = At::entry;
     return true;
   }
   bool number_unsigned(std::uint64_t v) override {
     constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
     if (at_ != At::shape && at_ != At::offsets) unexpected("a number");
-    check<DataError>(v <= kMost, path_, ": ", entry_name(), " has the number ", v,
-                     ", more than any file holds");
+    check<DataError>(v <= kMost, path_, ": ", entry_name(), " has the number ", v, ", more than any file holds");
     const auto n = static_cast<std::int64_t>(v);
     if (at_ == At::shape) {
-      check<DataError>(entry_.shape.rank() < kMaxRank, path_, ": ", entry_name(), " has more than ",
-                       kMaxRank, " dimensions");
+      check<DataError>(entry_.shape.rank() < kMaxRank, path_, ": ", entry_name(), " has more than ", kMaxRank,
+                       " dimensions");
       entry_.shape.push_back(n);
     } else {
       check<DataError>(offsets_ < 2, path_, ": ", entry_name(), " has more than 2 data offsets");
@@ -202,8 +194,7 @@ class Handler : public nlohmann::json_sax<json> {
   enum class At { top, names, metadata, entry, shape, offsets };
 
   [[noreturn]] void unexpected(const char* what) const {
-    fail<DataError>(path_, ": the header has ", what, " where none is allowed, at byte ",
-                    bytes_.position());
+    fail<DataError>(path_, ": the header has ", what, " where none is allowed, at byte ", bytes_.position());
   }
   template <class T>
   [[noreturn]] void no_number(T v) const {
@@ -211,50 +202,41 @@ class Handler : public nlohmann::json_sax<json> {
                     ", but only whole numbers from 0 are allowed");
   }
   /// Names come from the file: a message shows no more than their beginning.
-  static std::string shown(const std::string& text) {
-    return text.size() <= 80 ? text : text.substr(0, 80) + "...";
-  }
+  static std::string shown(const std::string& text) { return text.size() <= 80 ? text : text.substr(0, 80) + "..."; }
   std::string entry_name() const { return "tensor '" + shown(name_) + "'"; }
 
   void new_name(const std::string& text) {
-    check<DataError>(std::ssize(text) <= Limits::kName, path_, ": a tensor's name has ",
-                     text.size(), " bytes, but at most ", Limits::kName, " are supported");
+    check<DataError>(std::ssize(text) <= Limits::kName, path_, ": a tensor's name has ", text.size(),
+                     " bytes, but at most ", Limits::kName, " are supported");
     name_ = text;
     const bool metadata = text == "__metadata__";
-    const bool fresh =
-        metadata ? !std::exchange(has_metadata_, true) : header.entries.try_emplace(text).second;
+    const bool fresh = metadata ? !std::exchange(has_metadata_, true) : header.entries.try_emplace(text).second;
     check<DataError>(fresh, path_, ": the header has the name '", shown(text), "' twice");
-    check<DataError>(std::ssize(header.entries) <= Limits::kTensors, path_, ": has more than ",
-                     Limits::kTensors, " tensors");
+    check<DataError>(std::ssize(header.entries) <= Limits::kTensors, path_, ": has more than ", Limits::kTensors,
+                     " tensors");
   }
   void new_field(const std::string& text) {
     const bool known = text == "dtype" || text == "shape" || text == "data_offsets";
-    check<DataError>(known, path_, ": ", entry_name(), " has the unknown field '", shown(text),
-                     "'");
+    check<DataError>(known, path_, ": ", entry_name(), " has the unknown field '", shown(text), "'");
     const bool twice = text == "dtype" ? has_dtype_ : text == "shape" ? has_shape_ : offsets_ >= 0;
     check<DataError>(!twice, path_, ": ", entry_name(), " has the field ", text, " twice");
     field_ = text;
   }
   void finish_entry() {
-    const char* missing = !has_dtype_    ? "dtype"
-                          : !has_shape_  ? "shape"
-                          : offsets_ < 0 ? "data_offsets"
-                                         : nullptr;
+    const char* missing = !has_dtype_ ? "dtype" : !has_shape_ ? "shape" : offsets_ < 0 ? "data_offsets" : nullptr;
     check<DataError>(!missing, path_, ": ", entry_name(), " has no field ", missing ? missing : "");
     const SafeTensorsEntry& e = entry_;
     // Sizes of 0 count as 1, so that strides, too, cannot overflow.
     auto strides = static_cast<std::int64_t>(size_of(e.dtype)), bytes = strides;
     bool overflow = false;
     for (const std::int64_t d : e.shape) {
-      overflow =
-          overflow || __builtin_mul_overflow(strides, std::max<std::int64_t>(d, 1), &strides);
+      overflow = overflow || __builtin_mul_overflow(strides, std::max<std::int64_t>(d, 1), &strides);
       bytes = overflow ? 0 : bytes * d;
     }
-    check<DataError>(!overflow, path_, ": ", entry_name(), " has shape ", e.shape,
-                     ", more bytes than any file holds");
-    check<DataError>(e.begin <= e.end && e.end - e.begin == bytes, path_, ": ", entry_name(),
-                     " of shape ", e.shape, " and dtype ", safetensors_name(e.dtype), " needs ",
-                     bytes, " bytes, but its data offsets are ", e.begin, " and ", e.end);
+    check<DataError>(!overflow, path_, ": ", entry_name(), " has shape ", e.shape, ", more bytes than any file holds");
+    check<DataError>(e.begin <= e.end && e.end - e.begin == bytes, path_, ": ", entry_name(), " of shape ", e.shape,
+                     " and dtype ", safetensors_name(e.dtype), " needs ", bytes, " bytes, but its data offsets are ",
+                     e.begin, " and ", e.end);
     header.entries[name_] = entry_;
   }
 

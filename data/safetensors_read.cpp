@@ -10,9 +10,7 @@ namespace {
 using Named = std::pair<const std::string, SafeTensorsEntry>;
 
 /// The entries by position, after a check that they cover the data section without gap or overlap.
-std::vector<const Named*> in_file_order(const std::string& path,
-                                        const SafeTensorsHeader& header,
-                                        std::int64_t size) {
+std::vector<const Named*> in_file_order(const std::string& path, const SafeTensorsHeader& header, std::int64_t size) {
   std::vector<const Named*> order;
   order.reserve(header.entries.size());
   for (const Named& e : header.entries) order.push_back(&e);
@@ -21,10 +19,8 @@ std::vector<const Named*> in_file_order(const std::string& path,
   });
   std::int64_t at = 0;
   for (const Named* e : order) {
-    check<DataError>(
-        e->second.begin == at, path, ": tensor '", e->first, "' begins at ", e->second.begin,
-        ", but ",
-        e->second.begin < at ? "overlaps the one that ends at " : "the one before ends at ", at);
+    check<DataError>(e->second.begin == at, path, ": tensor '", e->first, "' begins at ", e->second.begin, ", but ",
+                     e->second.begin < at ? "overlaps the one that ends at " : "the one before ends at ", at);
     at = e->second.end;
   }
   check<DataError>(at == size, path, ": the tensors need ", at, " bytes, but ", size,
@@ -36,8 +32,8 @@ std::vector<const Named*> in_file_order(const std::string& path,
 void require_truth_values(const std::string& path, const std::string& name, const Tensor& t) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(t.raw());
   const auto* bad = std::find_if(bytes, bytes + t.numel(), [](unsigned char b) { return b > 1; });
-  check<DataError>(bad == bytes + t.numel(), path, ": tensor '", name, "' is BOOL, but element ",
-                   bad - bytes, " is neither 0 nor 1");
+  check<DataError>(bad == bytes + t.numel(), path, ": tensor '", name, "' is BOOL, but element ", bad - bytes,
+                   " is neither 0 nor 1");
 }
 
 }  // namespace
@@ -50,11 +46,11 @@ SafeTensors load_safetensors(const std::string& path) {
   for (int i = 7; i >= 0; --i) length = length << 8 | bytes[i];
   const std::int64_t left = *reader.remaining();
   check<DataError>(length <= static_cast<std::uint64_t>(SafeTensorsLimits::kHeader), path,
-                   ": is no safetensors file: the header's length is ", length,
-                   " bytes, but at most ", SafeTensorsLimits::kHeader, " are allowed");
+                   ": is no safetensors file: the header's length is ", length, " bytes, but at most ",
+                   SafeTensorsLimits::kHeader, " are allowed");
   const auto header_size = static_cast<std::int64_t>(length);
-  check<DataError>(header_size <= left, path, ": is truncated: the header has ", header_size,
-                   " bytes, but ", left, " are left. Fetch the file again");
+  check<DataError>(header_size <= left, path, ": is truncated: the header has ", header_size, " bytes, but ", left,
+                   " are left. Fetch the file again");
   SafeTensorsHeader header = parse_safetensors_header(reader, header_size);
   SafeTensors out;
   for (const Named* e : in_file_order(path, header, left - header_size)) {

@@ -18,8 +18,8 @@ using Entry = std::pair<const std::string, Tensor>;
 
 /// Text as a JSON string.
 std::string quote(const std::string& path, const std::string& text) {
-  check<ValueError>(static_cast<std::int64_t>(text.size()) <= Limits::kText, path, ": a text of ",
-                    text.size(), " bytes, but at most ", Limits::kText, " are supported");
+  check<ValueError>(static_cast<std::int64_t>(text.size()) <= Limits::kText, path, ": a text of ", text.size(),
+                    " bytes, but at most ", Limits::kText, " are supported");
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
@@ -29,13 +29,10 @@ std::string quote(const std::string& path, const std::string& text) {
 
 void require_writable(const std::string& path, const Entry& entry) {
   const auto& [name, t] = entry;
-  check<ValueError>(name != "__metadata__", path,
-                    ": no tensor can be named __metadata__: the format keeps that name");
-  check<ValueError>(static_cast<std::int64_t>(name.size()) <= Limits::kName, path,
-                    ": the name of a tensor has ", name.size(), " bytes, but at most ",
-                    Limits::kName, " are supported");
-  check<ValueError>(static_cast<bool>(t), path, ": tensor ", name,
-                    " is empty: it has no shape and no numbers");
+  check<ValueError>(name != "__metadata__", path, ": no tensor can be named __metadata__: the format keeps that name");
+  check<ValueError>(static_cast<std::int64_t>(name.size()) <= Limits::kName, path, ": the name of a tensor has ",
+                    name.size(), " bytes, but at most ", Limits::kName, " are supported");
+  check<ValueError>(static_cast<bool>(t), path, ": tensor ", name, " is empty: it has no shape and no numbers");
   check<DeviceError>(t.device() == Device::cpu(), path, ": tensor ", name, " lives on ", t.device(),
                      ". Copy it to the cpu first");
 }
@@ -55,8 +52,8 @@ std::string make_header(const std::string& path,
   std::int64_t at = 0;
   for (const Entry* e : order) {
     const Tensor& t = e->second;
-    text += separator + quote(path, e->first) + ":{\"dtype\":\"" +
-            std::string(safetensors_name(t.dtype())) + "\",\"shape\":[";
+    text += separator + quote(path, e->first) + ":{\"dtype\":\"" + std::string(safetensors_name(t.dtype())) +
+            "\",\"shape\":[";
     for (int d = 0; d < t.rank(); ++d) text += (d ? "," : "") + std::to_string(t.shape()[d]);
     text += "],\"data_offsets\":[" + std::to_string(at);
     at += t.numel() * static_cast<std::int64_t>(size_of(t.dtype()));
@@ -66,9 +63,8 @@ std::string make_header(const std::string& path,
   text += '}';
   constexpr std::size_t kLength = 8, kAlign = 64;
   text.append((kAlign - (kLength + text.size()) % kAlign) % kAlign, ' ');
-  check<ValueError>(static_cast<std::int64_t>(text.size()) <= Limits::kHeader, path,
-                    ": the header would have ", text.size(), " bytes, but at most ",
-                    Limits::kHeader, " are allowed");
+  check<ValueError>(static_cast<std::int64_t>(text.size()) <= Limits::kHeader, path, ": the header would have ",
+                    text.size(), " bytes, but at most ", Limits::kHeader, " are allowed");
   return text;
 }
 
@@ -98,11 +94,10 @@ void write_elements(Writer& out, const Tensor& t) {
 void save_safetensors(const std::string& path,
                       const std::map<std::string, Tensor>& tensors,
                       const std::map<std::string, std::string>& metadata) {
-  check<ValueError>(static_cast<std::int64_t>(tensors.size()) <= Limits::kTensors, path, ": ",
-                    tensors.size(), " tensors, but at most ", Limits::kTensors, " are supported");
-  check<ValueError>(static_cast<std::int64_t>(metadata.size()) <= Limits::kMetadata, path, ": ",
-                    metadata.size(), " metadata entries, but at most ", Limits::kMetadata,
-                    " are supported");
+  check<ValueError>(static_cast<std::int64_t>(tensors.size()) <= Limits::kTensors, path, ": ", tensors.size(),
+                    " tensors, but at most ", Limits::kTensors, " are supported");
+  check<ValueError>(static_cast<std::int64_t>(metadata.size()) <= Limits::kMetadata, path, ": ", metadata.size(),
+                    " metadata entries, but at most ", Limits::kMetadata, " are supported");
   std::vector<const Entry*> order;
   for (const Entry& e : tensors) {
     require_writable(path, e);

@@ -36,10 +36,9 @@ void Sha256::compress(const std::uint8_t* block) {
   }
   auto [a, b, c, d, e, f, g, h] = state_;
   for (int t = 0; t < 64; ++t) {
-    const std::uint32_t t1 = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
-                             ((e & f) ^ (~e & g)) + kRound[t] + w[t];
-    const std::uint32_t t2 =
-        (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+    const std::uint32_t t1 =
+        h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) + kRound[t] + w[t];
+    const std::uint32_t t2 = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
     h = g, g = f, f = e, e = d + t1;
     d = c, c = b, b = a, a = t1 + t2;
   }
@@ -69,8 +68,7 @@ std::array<std::uint8_t, 32> Sha256::digest() const {
   for (int i = 0; i < 8; ++i) length[i] = static_cast<std::uint8_t>(bits >> (56 - 8 * i));
   last.update(length, 8);
   std::array<std::uint8_t, 32> out;
-  for (unsigned i = 0; i < 32; ++i)
-    out[i] = static_cast<std::uint8_t>(last.state_[i / 4] >> (24 - 8 * (i % 4)));
+  for (unsigned i = 0; i < 32; ++i) out[i] = static_cast<std::uint8_t>(last.state_[i / 4] >> (24 - 8 * (i % 4)));
   return out;
 }
 
@@ -93,8 +91,7 @@ std::string sha256_of_file(const std::string& path) {
   Reader reader(path, Reader::Content::plain);
   std::vector<std::uint8_t> buffer(1 << 16);
   Sha256 h;
-  while (const std::size_t got = reader.read_some(buffer.data(), buffer.size()))
-    h.update(buffer.data(), got);
+  while (const std::size_t got = reader.read_some(buffer.data(), buffer.size())) h.update(buffer.data(), got);
   return h.hex();
 }
 

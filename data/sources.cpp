@@ -43,23 +43,20 @@ std::string find_cifar(const std::string& dir) {
 }
 
 Tensor widen(const Tensor& labels) {
-  return Tensor::from(labels.shape(),
-                      std::span<const std::uint8_t>(labels.data<std::uint8_t>(),
-                                                    static_cast<std::size_t>(labels.numel())),
-                      DType::i64);
+  return Tensor::from(
+      labels.shape(),
+      std::span<const std::uint8_t>(labels.data<std::uint8_t>(), static_cast<std::size_t>(labels.numel())), DType::i64);
 }
 
 Dataset load_idx(const std::string& name, const std::string& dir, bool train) {
-  const std::string images = find_idx(dir, train, "images"),
-                    labels = find_idx(dir, train, "labels");
+  const std::string images = find_idx(dir, train, "images"), labels = find_idx(dir, train, "labels");
   const char* stem = train ? "train" : "t10k";
-  check<IoError>(!images.empty() && !labels.empty(), name, ": there is no ",
-                 images.empty() ? "image" : "label", " file in '", dir, "'. Put ", stem,
-                 "-images-idx3-ubyte and ", stem, "-labels-idx1-ubyte (or both as .gz) there");
+  check<IoError>(!images.empty() && !labels.empty(), name, ": there is no ", images.empty() ? "image" : "label",
+                 " file in '", dir, "'. Put ", stem, "-images-idx3-ubyte and ", stem,
+                 "-labels-idx1-ubyte (or both as .gz) there");
   const Tensor pixels = read_idx_images(images), classes = read_idx_labels(labels);
-  check<DataError>(pixels.size(0) == classes.size(0), images, ": holds ", pixels.size(0),
-                   " images, but ", labels, " holds ", classes.size(0),
-                   " labels. Check that the files belong together");
+  check<DataError>(pixels.size(0) == classes.size(0), images, ": holds ", pixels.size(0), " images, but ", labels,
+                   " holds ", classes.size(0), " labels. Check that the files belong together");
   Dataset d;
   d.name = name;
   // [n, h, w] to [n, 1, h, w]: the bytes are the same.
@@ -74,8 +71,7 @@ Dataset load_cifar(const std::string& dir, bool train) {
                  "'. Put data_batch_1.bin ... data_batch_5.bin and test_batch.bin of "
                  "cifar-10-binary.tar.gz there");
   std::vector<std::string> files;
-  for (int i = 1; i <= 5 && train; ++i)
-    files.push_back(found + "/data_batch_" + std::to_string(i) + ".bin");
+  for (int i = 1; i <= 5 && train; ++i) files.push_back(found + "/data_batch_" + std::to_string(i) + ".bin");
   if (!train) files.push_back(found + "/test_batch.bin");
   Samples s = read_cifar10(files);
   Dataset d;
@@ -139,9 +135,8 @@ Dataset digits(const std::string& split, const std::string& dir) {
 Dataset from_folder(const std::string& dir, const std::string& split) {
   const bool train = is_train(split);
   const bool idx = !find_idx(dir, train, "images").empty();
-  check<IoError>(idx || !find_cifar(dir).empty(), "from_folder: '", dir,
-                 "' holds no known data set. Put ", train ? "train" : "t10k",
-                 "-images-idx3-ubyte and ", train ? "train" : "t10k",
+  check<IoError>(idx || !find_cifar(dir).empty(), "from_folder: '", dir, "' holds no known data set. Put ",
+                 train ? "train" : "t10k", "-images-idx3-ubyte and ", train ? "train" : "t10k",
                  "-labels-idx1-ubyte (plain or .gz), or CIFAR-10's data_batch_1.bin ... and "
                  "test_batch.bin there");
   Dataset d = idx ? load_idx("from_folder", dir, train) : load_cifar(dir, train);
@@ -161,16 +156,14 @@ std::string data_folder() {
 #endif
   std::error_code ignored;  // a program of a moved installation finds the data beside itself
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  if (!program.empty())
-    places.push_back((program.parent_path().parent_path() / "share/reel").string());
+  if (!program.empty()) places.push_back((program.parent_path().parent_path() / "share/reel").string());
   places.insert(places.end(), {"/usr/local/share/reel", "/usr/share/reel"});
   std::string tried;
   for (const std::string& place : places) {
     if (exists(place + "/digits/digits.csv.gz")) return place;
     tried += (tried.empty() ? "" : ", ") + place;
   }
-  fail<IoError>("data: digits/digits.csv.gz is in none of: ", tried,
-                ". Give the folder as an argument");
+  fail<IoError>("data: digits/digits.csv.gz is in none of: ", tried, ". Give the folder as an argument");
 }
 
 }  // namespace reel::data

@@ -10,8 +10,7 @@ int main() {
   const Tensor y = Tensor::from({4, 1}, {0, 1, 1, 0});
 
   nn::Random random(1);
-  nn::Sequential model(nn::Linear({.in = 2, .out = 8}, random), nn::Tanh(),
-                       nn::Linear({.in = 8, .out = 1}, random));
+  nn::Sequential model(nn::Linear({.in = 2, .out = 8}, random), nn::Tanh(), nn::Linear({.in = 8, .out = 1}, random));
   optim::AdamW optimizer(model.parameters(), {.lr = 0.05});
 
   double loss = 1;

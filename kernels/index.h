@@ -10,28 +10,16 @@ namespace reel::kernels {
 
 /// x [a..., n, b...], k indices of any shape: y [a..., k, b...] (or k cut into several dimensions)
 /// holds x[..., indices[j], ...] at j.
-void index_select(
-    const Exec&, std::string_view op, const View& x, int dim, const View& indices, const View& y);
+void index_select(const Exec&, std::string_view op, const View& x, int dim, const View& indices, const View& y);
 /// out [a..., n, b...] = x with y[..., j, ...] added at indices[j]. An x without data stands for
 /// zeros.
-void index_add(const Exec&,
-               std::string_view op,
-               const View& x,
-               int dim,
-               const View& indices,
-               const View& y,
-               const View& out);
+void index_add(
+    const Exec&, std::string_view op, const View& x, int dim, const View& indices, const View& y, const View& out);
 /// y[i, j, ...] = x[i, j, ...] with the coordinate `dim` replaced by indices[i, j, ...].
-void gather(
-    const Exec&, std::string_view op, const View& x, int dim, const View& indices, const View& y);
+void gather(const Exec&, std::string_view op, const View& x, int dim, const View& indices, const View& y);
 /// out = x with y[i, j, ...] added where `gather` would have read; y may be larger than the
 /// indices.
-void scatter_add(const Exec&,
-                 std::string_view op,
-                 const View& x,
-                 int dim,
-                 const View& indices,
-                 const View& y,
-                 const View& out);
+void scatter_add(
+    const Exec&, std::string_view op, const View& x, int dim, const View& indices, const View& y, const View& out);
 
 }  // namespace reel::kernels

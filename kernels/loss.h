@@ -32,22 +32,15 @@ void cross_entropy_grad(const Exec&,
                         const LabelOptions& options);
 
 /// The sum of -x_y over log-probabilities x.
-void nll(const Exec&,
-         const View& x,
-         const View& labels,
-         const View& sum,
-         const View& count,
-         std::int64_t ignore_index);
+void nll(const Exec&, const View& x, const View& labels, const View& sum, const View& count, std::int64_t ignore_index);
 /// dx = -dsum at each label, 0 elsewhere.
-void nll_grad(
-    const Exec&, const View& labels, const View& dsum, const View& dx, std::int64_t ignore_index);
+void nll_grad(const Exec&, const View& labels, const View& dsum, const View& dx, std::int64_t ignore_index);
 
 /// sum = sum of f(x, t) over two tensors of one shape, count = their number of elements
 template <class F>
 void pair_loss(const Exec&, const View& x, const View& t, const View& sum, const View& count, F f);
 /// dx = df(x, t) * dsum
 template <class F>
-void pair_loss_grad(
-    const Exec&, const View& x, const View& t, const View& dsum, const View& dx, F f);
+void pair_loss_grad(const Exec&, const View& x, const View& t, const View& dsum, const View& dx, F f);
 
 }  // namespace reel::kernels

@@ -27,8 +27,7 @@ void layer_norm_grad(const Exec&,
                      const View& dbias);
 
 /// x [rows, d], weight [d]: rstd = 1 / sqrt(mean(x^2) + eps), y = x rstd weight.
-void rms_norm(
-    const Exec&, const View& x, const View& weight, const View& y, const View& rstd, double eps);
+void rms_norm(const Exec&, const View& x, const View& weight, const View& y, const View& rstd, double eps);
 void rms_norm_grad(const Exec&,
                    const View& x,
                    const View& weight,

@@ -12,8 +12,8 @@ namespace reel::kernels {
 
 /// One parameter, as an update sees it. All arrays are dense and in the same order.
 struct UpdateItem {
-  std::byte* value = nullptr;  ///< numbers of dtype `dtype` that are changed
-  std::byte* half = nullptr;   ///< their copy in `half_dtype`, written in the same pass; or null
+  std::byte* value = nullptr;       ///< numbers of dtype `dtype` that are changed
+  std::byte* half = nullptr;        ///< their copy in `half_dtype`, written in the same pass; or null
   const std::byte* grad = nullptr;  ///< of dtype `dtype`; null: the parameter is left as it is
   std::byte* first = nullptr;       ///< momentum, or the mean of the gradient
   std::byte* second = nullptr;      ///< mean of the squared gradient
@@ -48,10 +48,7 @@ struct SgdStep {
 };
 /// g += weight_decay p;  b = step 1 ? g : momentum b + (1 - dampening) g;
 /// p -= lr (nesterov ? g + momentum b : b). Without momentum b is g itself.
-void sgd(const Exec&,
-         std::span<const UpdateItem> items,
-         const GradientScale& scale,
-         const SgdStep& step);
+void sgd(const Exec&, std::span<const UpdateItem> items, const GradientScale& scale, const SgdStep& step);
 
 struct AdamStep {
   double lr = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
@@ -60,10 +57,7 @@ struct AdamStep {
 /// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
 /// p -= lr (m / correction1) / (sqrt(v / correction2) + eps)   (Kingma and Ba 2015; Loshchilov and
 /// Hutter 2019)
-void adam(const Exec&,
-          std::span<const UpdateItem> items,
-          const GradientScale& scale,
-          const AdamStep& step);
+void adam(const Exec&, std::span<const UpdateItem> items, const GradientScale& scale, const AdamStep& step);
 
 /// value = half, except where value rounds to half: so a copy that somebody wrote to wins, and a
 /// copy that nobody touched does not cost the bits that it cannot hold.

@@ -22,10 +22,7 @@ class MultiHeadAttention final : public Module {
   using Module::operator();
   /// query [..., tq, embed], key and value [..., tk, embed] -> [..., tq, embed]. `mask` as in
   /// attention() of autograd/ops.h, over [..., heads, tq, tk].
-  Tensor operator()(const Tensor& query,
-                    const Tensor& key,
-                    const Tensor& value,
-                    const Tensor& mask = {}) const;
+  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask = {}) const;
 
  protected:
   Tensor forward(const Tensor& x) const override;

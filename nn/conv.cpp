@@ -9,8 +9,8 @@ namespace reel::nn {
 namespace {
 
 void require_size(const char* layer, const char* option, Size2d s, std::int64_t least) {
-  check<ValueError>(s.h >= least && s.w >= least, layer, ": ", option, " must be at least ", least,
-                    ", but is ", s.h, " x ", s.w);
+  check<ValueError>(s.h >= least && s.w >= least, layer, ": ", option, " must be at least ", least, ", but is ", s.h,
+                    " x ", s.w);
 }
 
 reel::Conv2dOptions checked(const char* layer, const ConvOptions& o) {
@@ -31,8 +31,7 @@ Pool2dOptions checked(const char* layer, const PoolOptions& o) {
   require_size(layer, "kernel", o.kernel, 1);
   require_size(layer, "stride", stride, 1);
   require_size(layer, "padding", o.padding, 0);
-  return {o.kernel.h,  o.kernel.w,  stride.h,           stride.w,
-          o.padding.h, o.padding.w, o.count_include_pad};
+  return {o.kernel.h, o.kernel.w, stride.h, stride.w, o.padding.h, o.padding.w, o.count_include_pad};
 }
 
 /// U(-b, b), b = 1 / sqrt(fan_in of the weight)
@@ -43,8 +42,7 @@ void init_bias(const Tensor& bias, const Tensor& weight, const Random& random) {
 
 }  // namespace
 
-Conv2d::Conv2d(const ConvOptions& o, const Random& random)
-    : Module("Conv2d", random), options_(checked("Conv2d", o)) {
+Conv2d::Conv2d(const ConvOptions& o, const Random& random) : Module("Conv2d", random), options_(checked("Conv2d", o)) {
   weight_ = parameter("weight", Tensor::empty({o.out, o.in / o.groups, o.kernel.h, o.kernel.w}));
   init::kaiming_uniform(weight_, random);
   if (!o.bias) return;
@@ -53,9 +51,7 @@ Conv2d::Conv2d(const ConvOptions& o, const Random& random)
 }
 
 ConvTranspose2d::ConvTranspose2d(const ConvOptions& o, const Random& random, Size2d output_padding)
-    : Module("ConvTranspose2d", random),
-      options_(checked("ConvTranspose2d", o)),
-      output_padding_(output_padding) {
+    : Module("ConvTranspose2d", random), options_(checked("ConvTranspose2d", o)), output_padding_(output_padding) {
   require_size("ConvTranspose2d", "output_padding", output_padding, 0);
   weight_ = parameter("weight", Tensor::empty({o.in, o.out / o.groups, o.kernel.h, o.kernel.w}));
   init::kaiming_uniform(weight_, random);
@@ -64,10 +60,8 @@ ConvTranspose2d::ConvTranspose2d(const ConvOptions& o, const Random& random, Siz
   init_bias(bias_, weight_, random);
 }
 
-MaxPool2d::MaxPool2d(const PoolOptions& o)
-    : Module("MaxPool2d"), options_(checked("MaxPool2d", o)) {}
-AvgPool2d::AvgPool2d(const PoolOptions& o)
-    : Module("AvgPool2d"), options_(checked("AvgPool2d", o)) {}
+MaxPool2d::MaxPool2d(const PoolOptions& o) : Module("MaxPool2d"), options_(checked("MaxPool2d", o)) {}
+AvgPool2d::AvgPool2d(const PoolOptions& o) : Module("AvgPool2d"), options_(checked("AvgPool2d", o)) {}
 AdaptiveAvgPool2d::AdaptiveAvgPool2d(Size2d size) : Module("AdaptiveAvgPool2d"), size_(size) {
   require_size("AdaptiveAvgPool2d", "size", size, 1);
 }

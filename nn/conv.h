@@ -89,9 +89,7 @@ class AdaptiveAvgPool2d final : public Module {
   explicit AdaptiveAvgPool2d(Size2d size = 1);
 
  protected:
-  Tensor forward(const Tensor& x) const override {
-    return adaptive_avg_pool2d(x, size_.h, size_.w);
-  }
+  Tensor forward(const Tensor& x) const override { return adaptive_avg_pool2d(x, size_.h, size_.w); }
 
  private:
   Size2d size_;

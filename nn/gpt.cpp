@@ -31,9 +31,7 @@ class Block final : public Module {
   Block(const GPTOptions& o, const Random& random)
       : Module("Block"),
         ln_1_(child("ln_1", LayerNorm({o.width}))),
-        attn_(child(
-            "attn",
-            MultiHeadAttention({.embed = o.width, .heads = o.heads, .causal = true}, random))),
+        attn_(child("attn", MultiHeadAttention({.embed = o.width, .heads = o.heads, .causal = true}, random))),
         ln_2_(child("ln_2", LayerNorm({o.width}))),
         mlp_(child("mlp", block_mlp(o, random))),
         drop_(child("drop", Dropout(o.dropout, random))) {}
@@ -79,12 +77,10 @@ GPT::GPT(const GPTOptions& o, const Random& random)
 }
 
 Tensor GPT::forward(const Tensor& tokens) const {
-  check<ShapeError>(tokens.rank() >= 1, "GPT: needs tokens [..., t], but the shape is ",
-                    tokens.shape());
+  check<ShapeError>(tokens.rank() >= 1, "GPT: needs tokens [..., t], but the shape is ", tokens.shape());
   const std::int64_t t = tokens.shape().back();
-  check<ShapeError>(t <= options_.context, "GPT: the sequence has ", t,
-                    " tokens, but the context is ", options_.context,
-                    ". Cut it, or make a model with a longer context");
+  check<ShapeError>(t <= options_.context, "GPT: the sequence has ", t, " tokens, but the context is ",
+                    options_.context, ". Cut it, or make a model with a longer context");
   const Tensor places = Tensor::arange(t, DType::i64);
   const Tensor x = ln_f_(h_(drop_(wte_(tokens) + wpe_(places))));
   const Scope scope("head");

@@ -8,8 +8,7 @@ namespace reel::nn::init {
 namespace {
 
 void require_floating(const char* who, const Tensor& t) {
-  check<DTypeError>(is_floating(t.dtype()), who, ": needs a floating dtype, but the tensor is ",
-                    name_of(t.dtype()));
+  check<DTypeError>(is_floating(t.dtype()), who, ": needs a floating dtype, but the tensor is ", name_of(t.dtype()));
 }
 
 const Tensor& assign(const Tensor& t, const Tensor& values) {

@@ -24,9 +24,7 @@ Fans fans_of(const Tensor& t);  ///< ShapeError for fewer than two dimensions
 /// U(-b, b) with b = gain sqrt(3 / fan_in), gain = sqrt(2 / (1 + slope^2)) for a leaky ReLU of that
 /// slope (He et al. 2015). The default slope, sqrt(5), gives b = 1 / sqrt(fan_in): PyTorch's choice
 /// for Linear and Conv.
-const Tensor& kaiming_uniform(const Tensor& t,
-                              const Random& random,
-                              double slope = 2.23606797749978969);
+const Tensor& kaiming_uniform(const Tensor& t, const Random& random, double slope = 2.23606797749978969);
 /// N(0, gain^2 / fan_in)
 const Tensor& kaiming_normal(const Tensor& t, const Random& random, double slope = 0);
 /// U(-b, b) with b = gain sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010)

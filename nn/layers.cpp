@@ -18,16 +18,14 @@ Linear::Linear(const LinearOptions& o, const Random& random) : Module("Linear", 
   init::uniform(bias_, random, -b, b);
 }
 
-Embedding::Embedding(const EmbeddingOptions& o, const Random& random)
-    : Module("Embedding", random) {
+Embedding::Embedding(const EmbeddingOptions& o, const Random& random) : Module("Embedding", random) {
   require_at_least("Embedding", "num", o.num, std::int64_t{1});
   require_at_least("Embedding", "dim", o.dim, std::int64_t{1});
   weight_ = parameter("weight", Tensor::empty({o.num, o.dim}));
   init::normal(weight_, random);
 }
 
-Dropout::Dropout(double p, const Random& random)
-    : Module("Dropout", random), p_(p), random_(random) {
+Dropout::Dropout(double p, const Random& random) : Module("Dropout", random), p_(p), random_(random) {
   check<ValueError>(p >= 0 && p < 1, "Dropout: p must be from 0 to below 1, but is ", p);
 }
 Tensor Dropout::forward(const Tensor& x) const {

@@ -79,13 +79,10 @@ enum class Approximate { none, tanh };
 /// By the error function, as PyTorch's default; `tanh` is the older approximation.
 class GELU final : public Module {
  public:
-  explicit GELU(Approximate approximate = Approximate::none)
-      : Module("GELU"), approximate_(approximate) {}
+  explicit GELU(Approximate approximate = Approximate::none) : Module("GELU"), approximate_(approximate) {}
 
  protected:
-  Tensor forward(const Tensor& x) const override {
-    return approximate_ == Approximate::tanh ? gelu_tanh(x) : gelu(x);
-  }
+  Tensor forward(const Tensor& x) const override { return approximate_ == Approximate::tanh ? gelu_tanh(x) : gelu(x); }
 
  private:
   Approximate approximate_;

@@ -10,8 +10,7 @@ Loss of(SumCount s) {
 Tensor Loss::mean() const {
   const NoGrad off;
   // A count is a whole number, so the maximum with 1 changes only 0, whose sum is 0.
-  return to(sum, DType::f64) /
-         maximum(to(count, DType::f64), Tensor::full({}, 1, DType::f64, count.device()));
+  return to(sum, DType::f64) / maximum(to(count, DType::f64), Tensor::full({}, 1, DType::f64, count.device()));
 }
 
 Loss cross_entropy(const Tensor& logits, const Tensor& labels, const CrossEntropyOptions& options) {

@@ -16,9 +16,7 @@ struct Loss {
 
 /// -log softmax(logits)[label]: logits [n, c] or [n, c, d...], labels [n] or [n, d...]. Ignored
 /// labels are not counted.
-Loss cross_entropy(const Tensor& logits,
-                   const Tensor& labels,
-                   const CrossEntropyOptions& options = {});
+Loss cross_entropy(const Tensor& logits, const Tensor& labels, const CrossEntropyOptions& options = {});
 /// -log_probabilities[label]
 Loss nll(const Tensor& log_probabilities, const Tensor& labels, std::int64_t ignore_index = -100);
 /// These count every element.

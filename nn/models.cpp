@@ -30,8 +30,7 @@ std::int64_t feature_count(const ImageOptions& o) {
 }
 
 Conv2d conv3x3(std::int64_t in, std::int64_t out, std::int64_t stride, const Random& random) {
-  return Conv2d({.in = in, .out = out, .kernel = 3, .stride = stride, .padding = 1, .bias = false},
-                random);
+  return Conv2d({.in = in, .out = out, .kernel = 3, .stride = stride, .padding = 1, .bias = false}, random);
 }
 
 /// relu(bn(conv(relu(bn(conv(x))))) + x), with a 1x1 convolution of x where sizes change.
@@ -44,8 +43,7 @@ class BasicBlock final : public Module {
         conv2_(child("conv2", conv3x3(out, out, 1, random))),
         bn2_(child("bn2", BatchNorm2d({.channels = out}))) {
     if (stride == 1 && in == out) return;
-    downsample_.add(
-        Conv2d({.in = in, .out = out, .kernel = 1, .stride = stride, .bias = false}, random));
+    downsample_.add(Conv2d({.in = in, .out = out, .kernel = 1, .stride = stride, .bias = false}, random));
     downsample_.add(BatchNorm2d({.channels = out}));
     child("downsample", downsample_);
   }

@@ -37,22 +37,21 @@ Tensor Module::operator()(const Tensor& x) const {
 }
 
 void Module::require_free(const char* what, const std::string& name) const {
-  check<ValueError>(!name.empty() && name.find('.') == std::string::npos, impl_->type, ": ", what,
-                    ": the name \"", name, "\" must not be empty or hold a dot");
+  check<ValueError>(!name.empty() && name.find('.') == std::string::npos, impl_->type, ": ", what, ": the name \"",
+                    name, "\" must not be empty or hold a dot");
   const auto named = [&](const auto& list) {
     return std::ranges::any_of(list, [&](const auto& x) {
       const auto& [n, rest] = x;
       return n == name;
     });
   };
-  check<ValueError>(!named(impl_->parameters) && !named(impl_->buffers) && !named(impl_->children),
-                    impl_->type, ": ", what, ": the name ", name, " is taken. Give another one");
+  check<ValueError>(!named(impl_->parameters) && !named(impl_->buffers) && !named(impl_->children), impl_->type, ": ",
+                    what, ": the name ", name, " is taken. Give another one");
 }
 
 Tensor Module::parameter(const std::string& name, const Tensor& t) {
   require_free("parameter", name);
-  check<ValueError>(static_cast<bool>(t), impl_->type, ": parameter: ", name,
-                    " is an empty tensor");
+  check<ValueError>(static_cast<bool>(t), impl_->type, ": parameter: ", name, " is an empty tensor");
   t.set_requires_grad();
   impl_->parameters.push_back({name, t});
   return t;
@@ -68,9 +67,8 @@ Tensor Module::buffer(const std::string& name, const Tensor& t) {
 void Module::add_child(const std::string& name, const Module& module) {
   require_free("child", name);
   const auto contains = [this](const auto& self, const Impl* at) -> bool {
-    return at == impl_.get() || std::ranges::any_of(at->children, [&](const auto& c) {
-             return self(self, c.second.get());
-           });
+    return at == impl_.get() ||
+           std::ranges::any_of(at->children, [&](const auto& c) { return self(self, c.second.get()); });
   };
   check<ValueError>(!contains(contains, module.impl_.get()), impl_->type, ": child: ", name,
                     " contains this module already. A module cannot be inside itself");
@@ -101,16 +99,14 @@ void append(std::vector<Parameter>& all,
 std::vector<Parameter> Module::named_parameters() const {
   std::vector<Parameter> all;
   std::unordered_set<std::uint64_t> seen;
-  walk(impl_, "",
-       [&](const auto& m, const std::string& prefix) { append(all, seen, prefix, m->parameters); });
+  walk(impl_, "", [&](const auto& m, const std::string& prefix) { append(all, seen, prefix, m->parameters); });
   return all;
 }
 
 std::vector<Parameter> Module::named_buffers() const {
   std::vector<Parameter> all;
   std::unordered_set<std::uint64_t> seen;
-  walk(impl_, "",
-       [&](const auto& m, const std::string& prefix) { append(all, seen, prefix, m->buffers); });
+  walk(impl_, "", [&](const auto& m, const std::string& prefix) { append(all, seen, prefix, m->buffers); });
   return all;
 }
 
@@ -146,8 +142,7 @@ LoadReport Module::load_state(const State& from, bool strict) const {
   if (strict) say("missing: ", missing);
   if (strict) say("unexpected: ", unexpected);
   say("mis-shaped: ", shapes);
-  check<ValueError>(text.empty(), impl_->type, ": load_state: the state does not fit. ", text,
-                    ". Nothing was loaded");
+  check<ValueError>(text.empty(), impl_->type, ": load_state: the state does not fit. ", text, ". Nothing was loaded");
   for (const auto& [name, t] : mine) {
     const auto it = from.find(name);
     if (it == from.end() || !it->second) continue;
@@ -162,8 +157,7 @@ void Module::train(bool on) const {
 }
 
 Module::EvalMode::EvalMode(const Module& module) {
-  walk(module.impl_, "",
-       [this](const auto& m, const std::string&) { before_.emplace_back(m, m->training); });
+  walk(module.impl_, "", [this](const auto& m, const std::string&) { before_.emplace_back(m, m->training); });
   module.eval();
 }
 Module::EvalMode::~EvalMode() {
@@ -174,9 +168,8 @@ Module::EvalMode::~EvalMode() {
 /// empty tensor.
 template <class Fn>
 void Module::replace_all(const char* what, const Fn& fn) const {
-  check<StateError>(
-      !Tape::current(), impl_->type, ": ", what,
-      ": a tape is live and may have saved the old numbers. Convert before the tape begins");
+  check<StateError>(!Tape::current(), impl_->type, ": ", what,
+                    ": a tape is live and may have saved the old numbers. Convert before the tape begins");
   std::vector<std::pair<Tensor, Tensor>> changes;  // all made before the first one is shown
   for (const auto& list : {named_parameters(), named_buffers()})
     for (const auto& [name, t] : list)
@@ -188,8 +181,8 @@ void Module::replace_all(const char* what, const Fn& fn) const {
 }
 
 void Module::to(DType dtype) const {
-  check<DTypeError>(is_floating(dtype), impl_->type, ": to: parameters need a floating dtype, but ",
-                    name_of(dtype), " was asked for");
+  check<DTypeError>(is_floating(dtype), impl_->type, ": to: parameters need a floating dtype, but ", name_of(dtype),
+                    " was asked for");
   replace_all("to", [dtype](const Tensor& t) {
     if (!is_floating(t.dtype()) || t.dtype() == dtype) return Tensor{};
     Tensor other = Tensor::empty(Meta(t.shape(), dtype, Layout::row_major, t.device()));

@@ -64,9 +64,7 @@ class Module {
   std::vector<Random> randoms() const;  ///< each once, in the order of registration
 
   const std::string& type() const { return impl_->type; }  ///< "Linear"
-  const std::string& name() const {
-    return impl_->name;
-  }  ///< given by the parent; empty for a root
+  const std::string& name() const { return impl_->name; }  ///< given by the parent; empty for a root
   /// The module, then all below it, with dotted names; the root's name is empty.
   struct Info {
     std::string name, type;

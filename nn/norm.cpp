@@ -19,8 +19,7 @@ void require_sizes(const char* layer, const Shape& shape) {
 /// The last sizes of x must be `shape`.
 void require_last(const char* layer, const Tensor& x, const Shape& shape) {
   bool fits = x.rank() >= shape.rank();
-  for (int i = 1; fits && i <= shape.rank(); ++i)
-    fits = x.shape()[x.rank() - i] == shape[shape.rank() - i];
+  for (int i = 1; fits && i <= shape.rank(); ++i) fits = x.shape()[x.rank() - i] == shape[shape.rank() - i];
   check<ShapeError>(fits, layer, ": the last sizes differ: x ", x.shape(), ", layer ", shape);
 }
 
@@ -34,8 +33,8 @@ void assign(const Tensor& to, const Tensor& from) {
 BatchNorm2d::BatchNorm2d(const BatchNormOptions& o) : Module("BatchNorm2d"), options_(o) {
   require_at_least("BatchNorm2d", "channels", o.channels, std::int64_t{1});
   require_eps("BatchNorm2d", o.eps);
-  check<ValueError>(o.momentum >= 0 && o.momentum <= 1,
-                    "BatchNorm2d: momentum must be from 0 to 1, but is ", o.momentum);
+  check<ValueError>(o.momentum >= 0 && o.momentum <= 1, "BatchNorm2d: momentum must be from 0 to 1, but is ",
+                    o.momentum);
   if (o.affine) {
     weight_ = parameter("weight", Tensor::full({o.channels}, 1));
     bias_ = parameter("bias", Tensor::zeros({o.channels}));
@@ -46,25 +45,22 @@ BatchNorm2d::BatchNorm2d(const BatchNormOptions& o) : Module("BatchNorm2d"), opt
 }
 
 Tensor BatchNorm2d::forward(const Tensor& x) const {
-  check<ShapeError>(x.rank() == 4 && x.shape()[1] == options_.channels, "BatchNorm2d: needs x [n, ",
-                    options_.channels, ", h, w], but its shape is ", x.shape());
-  if (!training())
-    return batch_norm_eval(x, running_mean_, running_var_, weight_, bias_, options_.eps);
+  check<ShapeError>(x.rank() == 4 && x.shape()[1] == options_.channels, "BatchNorm2d: needs x [n, ", options_.channels,
+                    ", h, w], but its shape is ", x.shape());
+  if (!training()) return batch_norm_eval(x, running_mean_, running_var_, weight_, bias_, options_.eps);
   const double n = static_cast<double>(x.numel() / options_.channels);
-  check<ShapeError>(n > 1, "BatchNorm2d: training needs more than one value per channel, but x is ",
-                    x.shape(), ". Use a larger batch, or eval()");
+  check<ShapeError>(n > 1, "BatchNorm2d: training needs more than one value per channel, but x is ", x.shape(),
+                    ". Use a larger batch, or eval()");
   const BatchNormResult r = batch_norm_train(x, weight_, bias_, options_.eps);
   const NoGrad off;
   const double fresh = options_.momentum;
   assign(running_mean_, running_mean_ * (1 - fresh) + r.mean * fresh);
   assign(running_var_, running_var_ * (1 - fresh) + r.var * (fresh * n / (n - 1)));
-  assign(num_batches_tracked_,
-         num_batches_tracked_ + Tensor::full({}, 1, DType::i64, num_batches_tracked_.device()));
+  assign(num_batches_tracked_, num_batches_tracked_ + Tensor::full({}, 1, DType::i64, num_batches_tracked_.device()));
   return r.y;
 }
 
-LayerNorm::LayerNorm(const Shape& shape, double eps, bool affine)
-    : Module("LayerNorm"), shape_(shape), eps_(eps) {
+LayerNorm::LayerNorm(const Shape& shape, double eps, bool affine) : Module("LayerNorm"), shape_(shape), eps_(eps) {
   require_sizes("LayerNorm", shape);
   require_eps("LayerNorm", eps);
   if (!affine) return;
@@ -76,8 +72,7 @@ Tensor LayerNorm::forward(const Tensor& x) const {
   return layer_norm(x, weight_, bias_, eps_, shape_.rank());
 }
 
-RMSNorm::RMSNorm(const Shape& shape, double eps, bool affine)
-    : Module("RMSNorm"), shape_(shape), eps_(eps) {
+RMSNorm::RMSNorm(const Shape& shape, double eps, bool affine) : Module("RMSNorm"), shape_(shape), eps_(eps) {
   require_sizes("RMSNorm", shape);
   require_eps("RMSNorm", eps);
   if (affine) weight_ = parameter("weight", Tensor::full(shape, 1));
@@ -91,8 +86,7 @@ GroupNorm::GroupNorm(const GroupNormOptions& o) : Module("GroupNorm"), options_(
   require_at_least("GroupNorm", "groups", o.groups, std::int64_t{1});
   require_at_least("GroupNorm", "channels", o.channels, std::int64_t{1});
   require_eps("GroupNorm", o.eps);
-  check<ValueError>(o.channels % o.groups == 0, "GroupNorm: groups ", o.groups,
-                    " must divide channels ", o.channels);
+  check<ValueError>(o.channels % o.groups == 0, "GroupNorm: groups ", o.groups, " must divide channels ", o.channels);
   if (!o.affine) return;
   weight_ = parameter("weight", Tensor::full({o.channels}, 1));
   bias_ = parameter("bias", Tensor::zeros({o.channels}));

@@ -6,8 +6,7 @@ namespace reel::nn {
 
 template <class V>
 void require_at_least(const char* layer, const char* option, V value, V least) {
-  check<ValueError>(value >= least, layer, ": ", option, " must be at least ", least, ", but is ",
-                    value);
+  check<ValueError>(value >= least, layer, ": ", option, " must be at least ", least, ", but is ", value);
 }
 
 }  // namespace reel::nn

@@ -20,9 +20,7 @@ class Sequential : public Module {
  public:
   Sequential() : Module("Sequential"), layers_(std::make_shared<std::vector<Entry>>()) {}
   template <Layer... L>
-  requires(sizeof...(L) > 0) explicit Sequential(L... layers) : Sequential() {
-    (add(std::move(layers)), ...);
-  }
+  requires(sizeof...(L) > 0) explicit Sequential(L... layers) : Sequential() { (add(std::move(layers)), ...); }
 
   /// Appends a layer; its name is its number. Throws ValueError for a name that is taken.
   template <Layer L>

@@ -13,8 +13,7 @@ namespace {
 class CostObserver final : public Observer {
  public:
   /// `root`: the scope of the model itself, which row names leave out.
-  CostObserver(std::vector<SummaryRow>& rows, std::string root)
-      : rows_(rows), root_(std::move(root)) {}
+  CostObserver(std::vector<SummaryRow>& rows, std::string root) : rows_(rows), root_(std::move(root)) {}
   void before(const Op&, Inputs) override {}
   void after(const Op& op, Inputs in, const Outputs& out) override {
     std::vector<const Meta*> metas;
@@ -88,27 +87,24 @@ Summary summary(const Module& model, const Shape& input, DType dtype) {
 }
 
 std::string Summary::text() const {
-  const std::vector<std::string> head{"layer",      "type",  "output",
-                                      "parameters", "FLOPs", "activation bytes"};
+  const std::vector<std::string> head{"layer", "type", "output", "parameters", "FLOPs", "activation bytes"};
   std::vector<std::vector<std::string>> lines{head};
   for (const SummaryRow& r : rows)
     lines.push_back({r.name.empty() ? "-" : r.name, r.type, r.ops > 0 ? to_string(r.output) : "-",
-                     grouped(static_cast<double>(r.parameters)), grouped(r.flops),
-                     grouped(r.activation_bytes)});
-  lines.push_back({"total", model, "", grouped(static_cast<double>(total.parameters)),
-                   grouped(total.flops), grouped(total.activation_bytes)});
+                     grouped(static_cast<double>(r.parameters)), grouped(r.flops), grouped(r.activation_bytes)});
+  lines.push_back({"total", model, "", grouped(static_cast<double>(total.parameters)), grouped(total.flops),
+                   grouped(total.activation_bytes)});
   std::ostringstream os;
   std::vector<std::size_t> width(head.size(), 0);
   for (const auto& line : lines)
     for (std::size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
   for (const auto& line : lines) {
     for (std::size_t c = 0; c < line.size(); ++c)
-      os << (c ? "  " : "") << (c < 3 ? std::left : std::right)
-         << std::setw(static_cast<int>(width[c])) << line[c];
+      os << (c ? "  " : "") << (c < 3 ? std::left : std::right) << std::setw(static_cast<int>(width[c])) << line[c];
     os << '\n';
   }
-  os << "input " << input << "; " << grouped(static_cast<double>(trainable))
-     << " parameters are trainable; they take " << grouped(parameter_bytes) << " bytes\n";
+  os << "input " << input << "; " << grouped(static_cast<double>(trainable)) << " parameters are trainable; they take "
+     << grouped(parameter_bytes) << " bytes\n";
   return os.str();
 }
 

@@ -7,10 +7,9 @@
 namespace reel::nn {
 
 struct SummaryRow {
-  std::string name, type;  ///< "conv1", "Conv2d"; name "" for work outside of any layer
-  Shape output;            ///< of the last op of the layer; meaningful where calls > 0
-  std::int64_t ops =
-      0;  ///< ops that ran in it; 0 for a layer that passed its input on, or was not used
+  std::string name, type;       ///< "conv1", "Conv2d"; name "" for work outside of any layer
+  Shape output;                 ///< of the last op of the layer; meaningful where calls > 0
+  std::int64_t ops = 0;         ///< ops that ran in it; 0 for a layer that passed its input on, or was not used
   std::int64_t parameters = 0;  ///< numbers in its own parameters
   double flops = 0;             ///< of its ops, as each op states its own cost
   double activation_bytes = 0;  ///< written by its ops; views write nothing
@@ -19,8 +18,7 @@ struct SummaryRow {
 struct Summary {
   std::string model;  ///< its type
   Shape input;
-  std::vector<SummaryRow>
-      rows;  ///< the layers, in the order of registration; then what ran between them
+  std::vector<SummaryRow> rows;  ///< the layers, in the order of registration; then what ran between them
   SummaryRow total;
   std::int64_t trainable = 0;  ///< of total.parameters, those that require a gradient
   double parameter_bytes = 0;

@@ -42,15 +42,9 @@ void detail::AdamBase::update(const kernels::Exec& exec,
 }
 
 Adam::Adam(std::vector<Parameter> parameters, const AdamOptions& o)
-    : AdamBase("Adam",
-               std::move(parameters),
-               common_of(o),
-               {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, false}) {}
+    : AdamBase("Adam", std::move(parameters), common_of(o), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, false}) {}
 
 AdamW::AdamW(std::vector<Parameter> parameters, const AdamWOptions& o)
-    : AdamBase("AdamW",
-               std::move(parameters),
-               common_of(o),
-               {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, true}) {}
+    : AdamBase("AdamW", std::move(parameters), common_of(o), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, true}) {}
 
 }  // namespace reel::optim

@@ -18,13 +18,12 @@ DType math_dtype(const Tensor& t) {
 
 Ema::Ema(std::vector<Parameter> parameters, const EmaOptions& options)
     : parameters_(std::move(parameters)), options_(options), items_(parameters_.size()) {
-  check<ValueError>(options.decay >= 0 && options.decay < 1,
-                    "Ema: decay must be from 0 to below 1, but is ", options.decay);
+  check<ValueError>(options.decay >= 0 && options.decay < 1, "Ema: decay must be from 0 to below 1, but is ",
+                    options.decay);
   check<ValueError>(!parameters_.empty(), "Ema: there are no parameters. Pass model.parameters()");
   for (const auto& [name, t] : parameters_) {
-    check<ValueError>(is_floating(t.dtype()) && t.layout() != Layout::strided, "Ema: parameter ",
-                      name, " ", t.shape(), " ", name_of(t.dtype()),
-                      " must be floating and without gaps");
+    check<ValueError>(is_floating(t.dtype()) && t.layout() != Layout::strided, "Ema: parameter ", name, " ", t.shape(),
+                      " ", name_of(t.dtype()), " must be floating and without gaps");
     mean_.push_back(converted(t, math_dtype(t)));
   }
 }
@@ -35,8 +34,7 @@ kernels::Exec Ema::exec() const {
 }
 
 void Ema::update(Step step) {
-  check<StateError>(trained_.empty(),
-                    "Ema: update: the averages stand in for the weights. End the Evaluation first");
+  check<StateError>(trained_.empty(), "Ema: update: the averages stand in for the weights. End the Evaluation first");
   if (step != Step::applied) return;
   const double k = static_cast<double>(updates_ + 1);
   const double decay = options_.warmup ? std::min(options_.decay, k / (k + 9)) : options_.decay;
@@ -84,17 +82,14 @@ State Ema::state() const {
 void Ema::load_state(const State& state) {
   const auto get = [&](const std::string& name, const Shape& shape, DType dtype) {
     const auto it = state.find(name);
-    check<ValueError>(it != state.end() && it->second && it->second.shape() == shape &&
-                          it->second.dtype() == dtype,
-                      "Ema: load_state: needs ", name, " ", shape, " ", name_of(dtype),
-                      ", but the state ",
+    check<ValueError>(it != state.end() && it->second && it->second.shape() == shape && it->second.dtype() == dtype,
+                      "Ema: load_state: needs ", name, " ", shape, " ", name_of(dtype), ", but the state ",
                       it == state.end() || !it->second ? "has none" : "has another shape or dtype",
                       ". Nothing was loaded");
     return it->second;
   };
-  check<ValueError>(state.size() == mean_.size() + 1, "Ema: load_state: the state has ",
-                    state.size(), " entries, but ", mean_.size() + 1,
-                    " are needed. Nothing was loaded");
+  check<ValueError>(state.size() == mean_.size() + 1, "Ema: load_state: the state has ", state.size(), " entries, but ",
+                    mean_.size() + 1, " are needed. Nothing was loaded");
   const Tensor updates = get("updates", {}, DType::i64);
   std::vector<Tensor> mean;
   for (const auto& [name, t] : parameters_) {

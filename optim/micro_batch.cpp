@@ -9,8 +9,8 @@ namespace reel::optim {
 namespace {
 
 void require_one(const char* what, const char* name, const Tensor& t) {
-  check<ShapeError>(t && t.numel() == 1, "MicroBatch: ", what, ": the ", name,
-                    " must be one number, but its shape is ", t ? t.shape() : Shape{0});
+  check<ShapeError>(t && t.numel() == 1, "MicroBatch: ", what, ": the ", name, " must be one number, but its shape is ",
+                    t ? t.shape() : Shape{0});
 }
 void require_count(const char* what, double count) {
   check<ValueError>(count >= 0 && std::isfinite(count), "MicroBatch: ", what,
@@ -20,8 +20,8 @@ void require_count(const char* what, double count) {
 }  // namespace
 
 void MicroBatch::require_current(const char* what) const {
-  check<StateError>(optimizer_->serial_ == serial_, "MicroBatch: ", what, ": micro-batch ",
-                    index_ + 1, " of ", of_, " is over. Use the one that next() returned last");
+  check<StateError>(optimizer_->serial_ == serial_, "MicroBatch: ", what, ": micro-batch ", index_ + 1, " of ", of_,
+                    " is over. Use the one that next() returned last");
 }
 
 Tensor MicroBatch::add(const Tensor& sum, const Tensor& count) const {
@@ -29,11 +29,10 @@ Tensor MicroBatch::add(const Tensor& sum, const Tensor& count) const {
   require_one("add", "sum", sum);
   require_one("add", "count", count);
   const Tensor& window = optimizer_->count_;
-  check<DeviceError>(count.device() == window.device(), "MicroBatch: add: the count lives on ",
-                     count.device(), ", but the parameters on ", window.device());
+  check<DeviceError>(count.device() == window.device(), "MicroBatch: add: the count lives on ", count.device(),
+                     ", but the parameters on ", window.device());
   const NoGrad off;
-  kernels::add_count(optimizer_->exec(), window.data<double>(),
-                     to(count, DType::f64).data<double>());
+  kernels::add_count(optimizer_->exec(), window.data<double>(), to(count, DType::f64).data<double>());
   optimizer_->added_ = true;
   return sum;
 }

@@ -54,8 +54,7 @@ class MicroBatch {
 
  private:
   friend class Optimizer;
-  MicroBatch(
-      Optimizer& optimizer, std::uint64_t serial, std::int64_t index, std::int64_t of, bool last)
+  MicroBatch(Optimizer& optimizer, std::uint64_t serial, std::int64_t index, std::int64_t of, bool last)
       : optimizer_(&optimizer), serial_(serial), index_(index), of_(of), last_(last) {}
   void require_current(const char* what) const;
 

@@ -18,20 +18,13 @@ Optimizer::Optimizer(std::string_view name,
                      const Common& common,
                      std::span<const std::string_view> moments,
                      double largest)
-    : name_(name),
-      parameters_(std::move(parameters)),
-      common_(common),
-      moments_(moments),
-      largest_(largest) {
+    : name_(name), parameters_(std::move(parameters)), common_(common), moments_(moments), largest_(largest) {
   require(common.lr >= 0, "lr", common.lr, "not negative");
-  require(common.accumulate >= 1, "accumulate", static_cast<double>(common.accumulate),
-          "at least 1");
+  require(common.accumulate >= 1, "accumulate", static_cast<double>(common.accumulate), "at least 1");
   if (common.clip_norm) require(*common.clip_norm > 0, "clip_norm", *common.clip_norm, "above 0");
-  if (common.clip_value)
-    require(*common.clip_value > 0, "clip_value", *common.clip_value, "above 0");
-  check<ValueError>(!(common.clip_norm && common.clip_value), name_, ": clip_norm ",
-                    common.clip_norm.value_or(0), " and clip_value ", common.clip_value.value_or(0),
-                    " exclude each other. Choose one");
+  if (common.clip_value) require(*common.clip_value > 0, "clip_value", *common.clip_value, "above 0");
+  check<ValueError>(!(common.clip_norm && common.clip_value), name_, ": clip_norm ", common.clip_norm.value_or(0),
+                    " and clip_value ", common.clip_value.value_or(0), " exclude each other. Choose one");
   check<ValueError>(!parameters_.empty(), name_,
                     ": there are no parameters. Pass model.parameters(), and register "
                     "every layer with child() and every weight with parameter()");
@@ -46,10 +39,10 @@ Optimizer::Optimizer(std::string_view name,
     check<ValueError>(names.insert(n).second, name_, ": two parameters are named ", n);
     check<ValueError>(ids.insert(t.id()).second, name_, ": parameter ", n,
                       " is the same tensor as an earlier one. List a shared weight once");
-    check<DTypeError>(is_floating(t.dtype()), name_, ": parameter ", n, " is ",
-                      reel::name_of(t.dtype()), ", but only floating dtypes can be trained");
-    check<ValueError>(t.layout() != Layout::strided, name_, ": parameter ", n, " ", t.shape(),
-                      " with strides ", t.strides(), " is a view with gaps. Pass the whole tensor");
+    check<DTypeError>(is_floating(t.dtype()), name_, ": parameter ", n, " is ", reel::name_of(t.dtype()),
+                      ", but only floating dtypes can be trained");
+    check<ValueError>(t.layout() != Layout::strided, name_, ": parameter ", n, " ", t.shape(), " with strides ",
+                      t.strides(), " is a view with gaps. Pass the whole tensor");
     check<DeviceError>(t.device() == parameters_[0].tensor.device(), name_,
                        ": parameters live on different devices: ", parameters_[0].name, " ",
                        parameters_[0].tensor.device(), ", ", n, " ", t.device());
@@ -59,8 +52,7 @@ Optimizer::Optimizer(std::string_view name,
 }
 
 void Optimizer::require(bool ok, const char* what, double value, const char* domain) const {
-  check<ValueError>(ok && std::isfinite(value), name_, ": ", what, " must be ", domain, ", but is ",
-                    value);
+  check<ValueError>(ok && std::isfinite(value), name_, ": ", what, " must be ", domain, ", but is ", value);
 }
 
 void Optimizer::set_lr(double base) {
@@ -84,8 +76,7 @@ Step Optimizer::step(double loss_scale) {
   check<StateError>(taken_ > 0, name_,
                     ": step: no micro-batch of the window has begun. Call next() before each "
                     "backward pass");
-  check<StateError>(complete(), name_, ": step: this is micro-batch ", taken_, " of ",
-                    common_.accumulate,
+  check<StateError>(complete(), name_, ": step: this is micro-batch ", taken_, " of ", common_.accumulate,
                     ". Take the others with next(), or call flush() to update with these");
   return apply(loss_scale);
 }
@@ -146,10 +137,9 @@ void Optimizer::gather() {
     const TensorImpl& p = *parameters_[i].tensor.impl();
     const Slot& slot = slots_[i];
     kernels::UpdateItem& item = items_[i];
-    check<StateError>(p.meta.dtype == slot.dtype && p.meta.layout != Layout::strided, name_,
-                      ": parameter ", parameters_[i].name, " is ", reel::name_of(p.meta.dtype), " ",
-                      p.strides, ", but was ", reel::name_of(slot.dtype),
-                      " when the optimizer was made. Convert the model first");
+    check<StateError>(p.meta.dtype == slot.dtype && p.meta.layout != Layout::strided, name_, ": parameter ",
+                      parameters_[i].name, " is ", reel::name_of(p.meta.dtype), " ", p.strides, ", but was ",
+                      reel::name_of(slot.dtype), " when the optimizer was made. Convert the model first");
     item.numel = p.meta.numel;
     item.dtype = math_dtype(slot);
     item.value = parameters_[i].tensor.raw();
@@ -161,8 +151,7 @@ void Optimizer::gather() {
     }
     const Tensor* g = &p.grad;
     if (g->dtype() != item.dtype || g->layout() != p.meta.layout) {
-      converted_.push_back(
-          Tensor::empty(Meta(p.meta.shape, item.dtype, p.meta.layout, p.meta.device)));
+      converted_.push_back(Tensor::empty(Meta(p.meta.shape, item.dtype, p.meta.layout, p.meta.device)));
       kernels::copy(exec(), *g, converted_.back());
       g = &converted_.back();
     }
@@ -223,8 +212,7 @@ void Optimizer::prepare_state() {
       slot.version = p.version();
     }
     item.value = slot.master.raw();
-    if (slot.version != p.version())
-      kernels::refresh(exec(), item);  // somebody wrote to the parameter
+    if (slot.version != p.version()) kernels::refresh(exec(), item);  // somebody wrote to the parameter
   }
 }
 

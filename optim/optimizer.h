@@ -59,9 +59,7 @@ class Optimizer {
   std::int64_t accumulate() const { return common_.accumulate; }
   const Tensor& window_count() const { return count_; }
 
-  std::int64_t applied() const {
-    return applied_;
-  }  ///< updates so far; skipped and empty ones do not count
+  std::int64_t applied() const { return applied_; }  ///< updates so far; skipped and empty ones do not count
   /// The rate of the next update: the base rate times the schedule.
   double lr() const { return common_.lr * (schedule_ ? schedule_(applied_) : 1.0); }
   void set_lr(double base);

@@ -28,8 +28,8 @@ class Reader {
     const Tensor& t = it->second;
     if (t.shape() != want.shape || t.dtype() != want.dtype) {
       std::ostringstream text;
-      text << name << " is " << t.shape() << ' ' << reel::name_of(t.dtype()) << ", not "
-           << want.shape << ' ' << reel::name_of(want.dtype);
+      text << name << " is " << t.shape() << ' ' << reel::name_of(t.dtype()) << ", not " << want.shape << ' '
+           << reel::name_of(want.dtype);
       note(wrong_, text.str());
       return {};
     }
@@ -54,14 +54,11 @@ class Reader {
     say("missing: ", missing_);
     say("unexpected: ", unexpected);
     say("wrong: ", wrong_);
-    check<ValueError>(text.empty(), who, ": load_state: the state does not fit. ", text,
-                      ". Nothing was loaded");
+    check<ValueError>(text.empty(), who, ": load_state: the state does not fit. ", text, ". Nothing was loaded");
   }
 
  private:
-  static void note(std::string& list, const std::string& item) {
-    list.append(list.empty() ? "" : ", ").append(item);
-  }
+  static void note(std::string& list, const std::string& item) { list.append(list.empty() ? "" : ", ").append(item); }
   const State& state_;
   std::set<std::string> used_;
   std::string missing_, wrong_;
@@ -90,8 +87,7 @@ void Optimizer::load_state(const State& state) {
   Reader reader(state);
   const std::int64_t applied = reader.take_number("applied");
   const Tensor window = reader.take("window", Meta({3}, DType::i64));
-  const Tensor count =
-      reader.take("window.count", Meta({}, DType::f64, Layout::row_major, count_.device()));
+  const Tensor count = reader.take("window.count", Meta({}, DType::f64, Layout::row_major, count_.device()));
   const std::int64_t taken = window ? window.data<std::int64_t>()[0] : 0,
                      size = window ? window.data<std::int64_t>()[1] : 0;
   if (taken > 0 && size != common_.accumulate) {
@@ -111,14 +107,13 @@ void Optimizer::load_state(const State& state) {
     slot.dtype = slots_[i].dtype;
     const Meta numbers(t.shape(), math_dtype(slot), t.layout(), t.device());
     if (const auto g = state.find(key("window.grad", name)); g != state.end())
-      grads[i] = reader.take(g->first, Meta(t.shape(), g->second ? g->second.dtype() : DType::f32,
-                                            t.layout(), t.device()));
+      grads[i] =
+          reader.take(g->first, Meta(t.shape(), g->second ? g->second.dtype() : DType::f32, t.layout(), t.device()));
     bool any = reader.has(key("step", name)) || reader.has(key("master", name));
     for (const std::string_view m : moments_) any |= reader.has(key(m, name));
     if (!any) continue;  // never updated
     slot.steps = reader.take_number(key("step", name));
-    for (std::size_t m = 0; m < moments_.size(); ++m)
-      slot.moment[m] = reader.take(key(moments_[m], name), numbers);
+    for (std::size_t m = 0; m < moments_.size(); ++m) slot.moment[m] = reader.take(key(moments_[m], name), numbers);
     if (is_half(slot.dtype)) {
       slot.master = reader.take(key("master", name), numbers);
       slot.version = t.version() - 1;  // to be compared with the parameter before it is used

@@ -7,8 +7,7 @@ namespace reel::optim {
 namespace {
 
 void require(bool ok, const char* who, const char* what, double value, const char* domain) {
-  check<ValueError>(ok && std::isfinite(value), who, ": ", what, " must be ", domain, ", but is ",
-                    value);
+  check<ValueError>(ok && std::isfinite(value), who, ": ", what, " must be ", domain, ", but is ", value);
 }
 void require_steps(const char* who, std::int64_t steps) {
   require(steps >= 1, who, "steps", static_cast<double>(steps), "at least 1");
@@ -30,8 +29,7 @@ Schedule linear_warmup(std::int64_t steps, double start) {
   require_steps("linear_warmup", steps);
   require(start >= 0, "linear_warmup", "start", start, "not negative");
   return [=](std::int64_t k) {
-    return k >= steps ? 1.0
-                      : start + (1 - start) * static_cast<double>(k) / static_cast<double>(steps);
+    return k >= steps ? 1.0 : start + (1 - start) * static_cast<double>(k) / static_cast<double>(steps);
   };
 }
 
@@ -39,8 +37,7 @@ Schedule cosine(std::int64_t steps, double floor) {
   require_steps("cosine", steps);
   require(floor >= 0, "cosine", "floor", floor, "not negative");
   return [=](std::int64_t k) {
-    return k >= steps ? floor
-                      : half_cosine(1, floor, static_cast<double>(k) / static_cast<double>(steps));
+    return k >= steps ? floor : half_cosine(1, floor, static_cast<double>(k) / static_cast<double>(steps));
   };
 }
 
@@ -55,8 +52,7 @@ Schedule one_cycle(std::int64_t steps, const OneCycleOptions& o) {
   require(o.warmup > 0 && o.warmup < 1, "one_cycle", "warmup", o.warmup, "between 0 and 1");
   require(o.start >= 0, "one_cycle", "start", o.start, "not negative");
   require(o.end >= 0, "one_cycle", "end", o.end, "not negative");
-  const double last = static_cast<double>(steps) - 1,
-               top = std::max(0.0, o.warmup * static_cast<double>(steps) - 1);
+  const double last = static_cast<double>(steps) - 1, top = std::max(0.0, o.warmup * static_cast<double>(steps) - 1);
   return [=](std::int64_t step) {
     const double k = std::min(static_cast<double>(step), last);
     if (k < top) return half_cosine(o.start, 1, k / top);
@@ -70,9 +66,7 @@ Schedule product(Schedule a, Schedule b) {
 
 Schedule sequence(Schedule a, std::int64_t steps, Schedule b) {
   require(steps >= 0, "sequence", "steps", static_cast<double>(steps), "not negative");
-  return [a = std::move(a), steps, b = std::move(b)](std::int64_t k) {
-    return k < steps ? a(k) : b(k - steps);
-  };
+  return [a = std::move(a), steps, b = std::move(b)](std::int64_t k) { return k < steps ? a(k) : b(k - steps); };
 }
 
 struct Plateau::Now {
@@ -84,16 +78,14 @@ struct Plateau::Now {
 Plateau::Plateau(const PlateauOptions& o) : options_(o), now_(std::make_shared<Now>()) {
   require(o.factor > 0 && o.factor < 1, "Plateau", "factor", o.factor, "between 0 and 1");
   require(o.patience >= 0, "Plateau", "patience", static_cast<double>(o.patience), "not negative");
-  require(o.threshold >= 0 && o.threshold < 1, "Plateau", "threshold", o.threshold,
-          "from 0 to below 1");
+  require(o.threshold >= 0 && o.threshold < 1, "Plateau", "threshold", o.threshold, "from 0 to below 1");
   require(o.cooldown >= 0, "Plateau", "cooldown", static_cast<double>(o.cooldown), "not negative");
   require(o.floor >= 0, "Plateau", "floor", o.floor, "not negative");
 }
 
 void Plateau::report(double metric) const {
   Now& n = *now_;
-  if (metric < n.best - options_.threshold * std::abs(n.best) ||
-      (std::isinf(n.best) && metric < n.best)) {
+  if (metric < n.best - options_.threshold * std::abs(n.best) || (std::isinf(n.best) && metric < n.best)) {
     n.best = metric;
     n.bad = 0;
   } else {
@@ -114,16 +106,15 @@ double Plateau::operator()(std::int64_t) const {
 }
 
 State Plateau::state() const {
-  return {{"plateau", Tensor::from({4}, std::vector<double>{now_->best, now_->factor,
-                                                            static_cast<double>(now_->bad),
+  return {{"plateau", Tensor::from({4}, std::vector<double>{now_->best, now_->factor, static_cast<double>(now_->bad),
                                                             static_cast<double>(now_->cooldown)})}};
 }
 
 void Plateau::load_state(const State& state) const {
   const auto it = state.find("plateau");
-  check<ValueError>(state.size() == 1 && it != state.end() && it->second.shape() == Shape{4} &&
-                        it->second.dtype() == DType::f64,
-                    "Plateau: load_state: needs one entry, plateau [4] f64");
+  check<ValueError>(
+      state.size() == 1 && it != state.end() && it->second.shape() == Shape{4} && it->second.dtype() == DType::f64,
+      "Plateau: load_state: needs one entry, plateau [4] f64");
   const auto v = it->second.to_vector<double>();
   *now_ = {v[0], v[1], static_cast<std::int64_t>(v[2]), static_cast<std::int64_t>(v[3])};
 }

@@ -41,8 +41,7 @@ struct PlateauOptions {
 /// copies share what was reported, so one copy can be the optimizer's schedule.
 class Plateau {
  public:
-  explicit Plateau(
-      const PlateauOptions& options = {});  ///< ValueError names the option and its value
+  explicit Plateau(const PlateauOptions& options = {});  ///< ValueError names the option and its value
   /// Throws nothing; NaN counts as no improvement.
   void report(double metric) const;
   double operator()(std::int64_t) const;  ///< the factor now

@@ -18,17 +18,16 @@ SGD::SGD(std::vector<Parameter> parameters, const SGDOptions& o)
   require(o.dampening >= 0 && o.dampening <= 1, "dampening", o.dampening, "from 0 to 1");
   require(o.weight_decay >= 0, "weight_decay", o.weight_decay, "not negative");
   check<ValueError>(!o.nesterov || (o.momentum > 0 && o.dampening == 0),
-                    "SGD: nesterov needs momentum above 0 and no dampening: momentum ", o.momentum,
-                    ", dampening ", o.dampening);
+                    "SGD: nesterov needs momentum above 0 and no dampening: momentum ", o.momentum, ", dampening ",
+                    o.dampening);
 }
 
 void SGD::update(const kernels::Exec& exec,
                  std::span<kernels::UpdateItem> items,
                  const kernels::GradientScale& scale,
                  double lr) {
-  kernels::sgd(
-      exec, items, scale,
-      {lr, options_.momentum, options_.dampening, options_.weight_decay, options_.nesterov});
+  kernels::sgd(exec, items, scale,
+               {lr, options_.momentum, options_.dampening, options_.weight_decay, options_.nesterov});
 }
 
 }  // namespace reel::optim

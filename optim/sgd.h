@@ -10,13 +10,11 @@ struct SGDOptions {
   bool nesterov = false;
   double weight_decay = 0;  ///< added to the gradient, times the parameter
   // Of every optimizer:
-  std::int64_t accumulate = 1;  ///< micro-batches in a window
-  Tail tail = Tail::flush;      ///< of an epoch
-  std::optional<double> clip_norm =
-      {};  ///< of the whole gradient, once a window, after the division
+  std::int64_t accumulate = 1;            ///< micro-batches in a window
+  Tail tail = Tail::flush;                ///< of an epoch
+  std::optional<double> clip_norm = {};   ///< of the whole gradient, once a window, after the division
   std::optional<double> clip_value = {};  ///< of each number of it; one of the two
-  bool check_finite =
-      true;  ///< look at every gradient first, and skip the update if one is not finite
+  bool check_finite = true;               ///< look at every gradient first, and skip the update if one is not finite
 };
 
 /// g += weight_decay p;  b = momentum b + (1 - dampening) g (the first time: g);

@@ -45,10 +45,14 @@ TEST_CASE("f16 and bf16 keep all their values through float", "[dtype]") {
     BFloat16 g;
     h.bits = g.bits = static_cast<std::uint16_t>(b);
     const float x = static_cast<float>(h), y = static_cast<float>(g);
-    if (std::isnan(x)) CHECK(std::isnan(static_cast<float>(Half(x))));
-    else if (Half(x).bits != b) FAIL("f16 " << b);
-    if (std::isnan(y)) CHECK(std::isnan(static_cast<float>(BFloat16(y))));
-    else if (BFloat16(y).bits != b) FAIL("bf16 " << b);
+    if (std::isnan(x))
+      CHECK(std::isnan(static_cast<float>(Half(x))));
+    else if (Half(x).bits != b)
+      FAIL("f16 " << b);
+    if (std::isnan(y))
+      CHECK(std::isnan(static_cast<float>(BFloat16(y))));
+    else if (BFloat16(y).bits != b)
+      FAIL("bf16 " << b);
   }
 }
 

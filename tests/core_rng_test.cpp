@@ -64,7 +64,8 @@ TEST_CASE("normal agrees with Box and Muller by the C library", "[rng]") {
   for (std::uint32_t i = 0; i < 200'000; ++i) {
     const Philox4 r = philox_block(11, i);
     const auto got = to_normal(r[0], r[1]);
-    const double u = ((r[0] >> 8) + 1.0) * 0x1p-24, t = 2 * M_PI * (r[1] >> 8) * 0x1p-24, radius = std::sqrt(-2 * std::log(u));
+    const double u = ((r[0] >> 8) + 1.0) * 0x1p-24, t = 2 * M_PI * (r[1] >> 8) * 0x1p-24,
+                 radius = std::sqrt(-2 * std::log(u));
     const double bound = 8 * 0x1p-24 * (radius + 1);  // a few roundings, relative to the radius
     if (std::fabs(got[0] - radius * std::cos(t)) > bound || std::fabs(got[1] - radius * std::sin(t)) > bound) FAIL(i);
   }
@@ -90,9 +91,11 @@ TEST_CASE("parallel_for: every index once, exceptions come back, nesting and own
     for (; b < e; ++b) ++hits[static_cast<std::size_t>(b)];
   });
   CHECK(hits == std::vector<int>(1000, 1));
-  CHECK_THROWS_WITH(parallel_for(100, 1, [](std::int64_t b, std::int64_t) { check<ValueError>(b != 50, "chunk 50"); }), "chunk 50");
+  CHECK_THROWS_WITH(parallel_for(100, 1, [](std::int64_t b, std::int64_t) { check<ValueError>(b != 50, "chunk 50"); }),
+                    "chunk 50");
   std::atomic<int> inner{0};
-  parallel_for(8, 1, [&](std::int64_t, std::int64_t) { parallel_for(8, 1, [&](std::int64_t, std::int64_t) { ++inner; }); });
+  parallel_for(8, 1,
+               [&](std::int64_t, std::int64_t) { parallel_for(8, 1, [&](std::int64_t, std::int64_t) { ++inner; }); });
   CHECK(inner == 64);
   CHECK_THROWS_AS(set_num_threads(0), ValueError);
 

@@ -50,7 +50,8 @@ TEST_CASE("views share the numbers", "[view]") {
   CHECK(view::squeeze(view::unsqueeze(x, 0), 0).strides() == x.strides());
   view::select(x, 0, 0).data<float>()[0] = 100;
   CHECK(t.data<float>()[0] == 100);
-  CHECK_THROWS_WITH(view::select(x, 1, 3), Contains("select: index 3 is out of range for dimension 1 of shape [2, 3, 4]"));
+  CHECK_THROWS_WITH(view::select(x, 1, 3),
+                    Contains("select: index 3 is out of range for dimension 1 of shape [2, 3, 4]"));
   CHECK_THROWS_AS(view::slice(x, 0, 1, 3), IndexError);
   CHECK_THROWS_AS(view::permute(x, {0, 0, 1}), ShapeError);
   CHECK_THROWS_AS(view::as_strided(x, {5}, {6}, 0), ShapeError);
@@ -60,8 +61,8 @@ TEST_CASE("reshape copies only when it must", "[view]") {
   const Tensor x = *view::try_reshape(Tensor::arange(24), {2, 3, 4});
   CHECK(view::try_reshape(x, {6, 4}));
   CHECK(view::try_reshape(view::slice(x, 0, 0, 1), {3, 4}));
-  CHECK(view::try_reshape(view::slice(x, 2, 0, 2), {6, 2}));         // the first two dimensions still join
-  CHECK_FALSE(view::try_reshape(view::slice(x, 2, 0, 2), {3, 4}));   // the last two do not
+  CHECK(view::try_reshape(view::slice(x, 2, 0, 2), {6, 2}));        // the first two dimensions still join
+  CHECK_FALSE(view::try_reshape(view::slice(x, 2, 0, 2), {3, 4}));  // the last two do not
   CHECK_FALSE(view::try_reshape(view::transpose(x, 1, 2), {24}));
   CHECK(view::try_reshape(view::transpose(x, 1, 2), {2, 2, 2, 3}));  // splitting a dimension
   const Tensor e = view::expand(Tensor::arange(1), {4, 6});
@@ -77,7 +78,8 @@ TEST_CASE("reshape copies only when it must", "[view]") {
 TEST_CASE("layouts are recognised", "[view]") {
   CHECK(view::layout_of({2, 3, 4, 5}, row_major({2, 3, 4, 5})) == Layout::row_major);
   CHECK(view::layout_of({2, 3, 4, 5}, channels_last({2, 3, 4, 5})) == Layout::channels_last);
-  CHECK(view::layout_of({2, 1, 4, 5}, channels_last({2, 1, 4, 5})) == Layout::row_major);  // one channel: the same memory
+  CHECK(view::layout_of({2, 1, 4, 5}, channels_last({2, 1, 4, 5})) ==
+        Layout::row_major);  // one channel: the same memory
   CHECK(view::layout_of({2, 3}, {1, 2}) == Layout::strided);
   CHECK(view::layout_of({1, 3}, {77, 1}) == Layout::row_major);
 }
@@ -102,7 +104,8 @@ TEST_CASE("allocator: statistics, reuse and adaptors", "[allocator]") {
 
   const AllocatorScope limited(std::make_shared<LimitingAllocator>(1000));
   const Tensor held = Tensor::zeros({200});
-  CHECK_THROWS_WITH(Tensor::zeros({100}), Contains("out of memory: asked for 400 bytes on cpu; 800 in use of a limit of 1000"));
+  CHECK_THROWS_WITH(Tensor::zeros({100}),
+                    Contains("out of memory: asked for 400 bytes on cpu; 800 in use of a limit of 1000"));
   CHECK_NOTHROW(Tensor::zeros({50}));  // usable after the error
 }
 

@@ -41,8 +41,7 @@ TEST_CASE("digits are the 1,797 images, split by index", "[data]") {
     const std::int64_t k = at[is_test]++;
     REQUIRE(d.labels.data<std::int64_t>()[k] == all.labels.data<std::uint8_t>()[i]);
     for (int p = 0; p < 64; ++p)
-      REQUIRE(d.images.data<std::uint8_t>()[k * 64 + p] ==
-              all.images.data<std::uint8_t>()[i * 64 + p]);
+      REQUIRE(d.images.data<std::uint8_t>()[k * 64 + p] == all.images.data<std::uint8_t>()[i * 64 + p]);
   }
   CHECK_THROWS_AS(digits("both"), ValueError);
 }
@@ -62,15 +61,13 @@ TEST_CASE("lines of digits are read with either end of line", "[data]") {
   const TemporaryFolder folder;
   for (const char* end : {"\n", "\r\n"})
     for (const char* last : {"", end}) {
-      const Samples s =
-          read_digits_csv(put_file(folder / "f", line("0") + end + line("9", 2, "16") + last));
+      const Samples s = read_digits_csv(put_file(folder / "f", line("0") + end + line("9", 2, "16") + last));
       CHECK(s.labels.to_vector<std::int64_t>() == std::vector<std::int64_t>{0, 9});
       CHECK(s.images.data<std::uint8_t>()[64] == 3);
       CHECK(s.images.data<std::uint8_t>()[65] == 16);
     }
   std::string many;
-  for (int i = 0; i < 2000; ++i)
-    many += line(std::to_string(i % 10)) + "\n";  // more than one buffer
+  for (int i = 0; i < 2000; ++i) many += line(std::to_string(i % 10)) + "\n";  // more than one buffer
   const Samples s = read_digits_csv(put_file(folder / "f", many));
   REQUIRE(s.labels.numel() == 2000);
   for (int i = 0; i < 2000; ++i) REQUIRE(s.labels.data<std::uint8_t>()[i] == i % 10);
@@ -95,8 +92,7 @@ TEST_CASE("bad lines are named by number and field", "[data]") {
       {line("1").substr(0, 128), ":2: field 65 is ''"},
   };
   for (const auto& [bad, expected] : cases) {
-    const std::string path =
-        put_file(folder / "f", line("1") + "\n" + bad + "\n" + line("1") + "\n");
+    const std::string path = put_file(folder / "f", line("1") + "\n" + bad + "\n" + line("1") + "\n");
     INFO(bad);
     CHECK(message_of([&] { read_digits_csv(path); }).find(path + expected) == 0);
   }
@@ -110,6 +106,5 @@ TEST_CASE("the digits of a given folder are used", "[data]") {
   std::string text;
   for (int i = 0; i < 10; ++i) text += line(std::to_string(i)) + "\n";
   put_file(folder / "digits.csv", text);
-  CHECK(digits("test", folder.path()).labels.to_vector<std::int64_t>() ==
-        std::vector<std::int64_t>{4, 9});
+  CHECK(digits("test", folder.path()).labels.to_vector<std::int64_t>() == std::vector<std::int64_t>{4, 9});
 }

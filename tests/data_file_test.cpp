@@ -44,8 +44,7 @@ TEST_CASE("read_file gives plain and compressed content", "[data]") {
   CHECK(read_file(put_file(folder / "plain", text)) == text);
   CHECK(read_file(put_file(folder / "empty", "")).empty());
   CHECK(read_file(folder / "plain", 700'000) == text);
-  CHECK(message_of([&] { read_file(folder / "plain", 699'999); }).find("700000") !=
-        std::string::npos);
+  CHECK(message_of([&] { read_file(folder / "plain", 699'999); }).find("700000") != std::string::npos);
   CHECK_THROWS_AS(read_file(folder / "absent"), IoError);
   CHECK_THROWS_AS(read_file(folder.path()), IoError);
   if (!has_zlib()) return;
@@ -127,8 +126,7 @@ TEST_CASE("a failed write keeps the old file and leaves nothing behind", "[data]
 
 TEST_CASE("folders that cannot be written are named", "[data]") {
   const TemporaryFolder folder;
-  CHECK(message_of<IoError>([&] { write_letters(folder / "absent/file", 'a'); }).find("absent") !=
-        std::string::npos);
+  CHECK(message_of<IoError>([&] { write_letters(folder / "absent/file", 'a'); }).find("absent") != std::string::npos);
   CHECK_THROWS_AS(write_letters(put_file(folder / "file", "") + "/below", 'a'), IoError);
   CHECK_THROWS_AS(write_letters(folder.path() + "/", 'a'), IoError);
   REQUIRE(mkdir((folder / "folder").c_str(), 0755) == 0);
@@ -202,8 +200,7 @@ TEST_CASE("SHA-256 gives the digests of FIPS 180-4", "[data]") {
         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
   CHECK(sha256_hex("abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnop"
                    "qklmnopqrlmnopqrs"
-                   "mnopqrstnopqrstu") ==
-        "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1");
+                   "mnopqrstnopqrstu") == "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1");
   const std::string million(1'000'000, 'a');
   const std::string digest = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
   CHECK(sha256_hex(million) == digest);

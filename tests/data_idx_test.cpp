@@ -11,10 +11,7 @@ using namespace reel::test;
 
 namespace {
 
-std::string image_header(std::uint64_t n,
-                         std::uint64_t h,
-                         std::uint64_t w,
-                         std::uint64_t magic = 0x803) {
+std::string image_header(std::uint64_t n, std::uint64_t h, std::uint64_t w, std::uint64_t magic = 0x803) {
   return number(magic, 4, true) + number(n, 4, true) + number(h, 4, true) + number(w, 4, true);
 }
 std::string label_header(std::uint64_t n, std::uint64_t magic = 0x801) {
@@ -39,17 +36,14 @@ std::string cifar_record(int label, int seed) {
 
 TEST_CASE("IDX files are read, plain and compressed", "[data]") {
   const TemporaryFolder folder;
-  const std::string images = image_header(2, 3, 4) + counting(24),
-                    labels = label_header(3) + counting(3);
+  const std::string images = image_header(2, 3, 4) + counting(24), labels = label_header(3) + counting(3);
   for (const bool packed : {false, true}) {
     if (packed && !has_zlib()) continue;
-    const Tensor t =
-        read_idx_images(put_file(folder / "images", packed ? gzip_stored(images) : images));
+    const Tensor t = read_idx_images(put_file(folder / "images", packed ? gzip_stored(images) : images));
     CHECK(t.shape() == Shape{2, 3, 4});
     CHECK(t.dtype() == DType::u8);
     CHECK(std::string(reinterpret_cast<const char*>(t.raw()), 24) == counting(24));
-    const Tensor l =
-        read_idx_labels(put_file(folder / "labels", packed ? gzip_stored(labels) : labels));
+    const Tensor l = read_idx_labels(put_file(folder / "labels", packed ? gzip_stored(labels) : labels));
     CHECK(l.shape() == Shape{3});
     CHECK(l.to_vector<std::int64_t>() == std::vector<std::int64_t>{0, 1, 2});
   }
@@ -57,13 +51,10 @@ TEST_CASE("IDX files are read, plain and compressed", "[data]") {
 
 TEST_CASE("IDX files that are cut or too long are refused", "[data]") {
   const TemporaryFolder folder;
-  const std::string images = image_header(2, 2, 3) + counting(12),
-                    labels = label_header(5) + counting(5);
+  const std::string images = image_header(2, 2, 3) + counting(12), labels = label_header(5) + counting(5);
   for (const bool packed : {false, true}) {
     if (packed && !has_zlib()) continue;
-    const auto file = [&](const std::string& s) {
-      return put_file(folder / "f", packed ? gzip_stored(s) : s);
-    };
+    const auto file = [&](const std::string& s) { return put_file(folder / "f", packed ? gzip_stored(s) : s); };
     for (std::size_t n = 0; n < images.size(); ++n) {
       INFO("images cut at " << n);
       CHECK_THROWS_AS(read_idx_images(file(images.substr(0, n))), DataError);
@@ -74,8 +65,7 @@ TEST_CASE("IDX files that are cut or too long are refused", "[data]") {
     }
     CHECK_THROWS_AS(read_idx_images(file(images + "x")), DataError);
     CHECK_THROWS_AS(read_idx_labels(file(labels + "x")), DataError);
-    CHECK(has(message_of([&] { read_idx_images(file(images.substr(0, 20))); }),
-              "12 bytes, but 4 follow"));
+    CHECK(has(message_of([&] { read_idx_images(file(images.substr(0, 20))); }), "12 bytes, but 4 follow"));
   }
 }
 
@@ -84,9 +74,8 @@ TEST_CASE("IDX headers that lie cost no memory", "[data]") {
   const auto counter = std::make_shared<CountingAllocator>();
   const AllocatorScope scope(counter);
   const std::uint64_t most = 0xffffffff;
-  const std::uint64_t shapes[][3] = {{most, most, most},     {0, most, most}, {most, 28, 28},
-                                     {most, 1, 1},           {1, 0, 5},       {most, 0, 0},
-                                     {1u << 31, 1u << 31, 4}};
+  const std::uint64_t shapes[][3] = {{most, most, most}, {0, most, most}, {most, 28, 28},         {most, 1, 1},
+                                     {1, 0, 5},          {most, 0, 0},    {1u << 31, 1u << 31, 4}};
   for (const auto& [n, h, w] : shapes) {
     INFO(n << " x " << h << " x " << w);
     const std::string file = image_header(n, h, w) + counting(100);
@@ -103,8 +92,7 @@ TEST_CASE("compressed content grows past the first room", "[data]") {
   if (!has_zlib()) return;
   const TemporaryFolder folder;
   const std::string pixels = counting(3'000'000);
-  const Tensor t =
-      read_idx_images(put_file(folder / "f", gzip_stored(image_header(3000, 20, 50) + pixels)));
+  const Tensor t = read_idx_images(put_file(folder / "f", gzip_stored(image_header(3000, 20, 50) + pixels)));
   CHECK(t.shape() == Shape{3000, 20, 50});
   CHECK(std::string(reinterpret_cast<const char*>(t.raw()), pixels.size()) == pixels);
 }
@@ -116,8 +104,7 @@ TEST_CASE("a wrong magic number is shown with the right one", "[data]") {
   CHECK(has(error, labels));
   CHECK(has(error, "0x00000801"));
   CHECK(has(error, "0x00000803"));
-  CHECK_THROWS_AS(read_idx_images(put_file(folder / "f", image_header(1, 1, 1, 0x03080000) + "x")),
-                  DataError);
+  CHECK_THROWS_AS(read_idx_images(put_file(folder / "f", image_header(1, 1, 1, 0x03080000) + "x")), DataError);
   CHECK_THROWS_AS(read_idx_labels(put_file(folder / "f", label_header(1, 0xD01) + "x")), DataError);
 }
 
@@ -126,21 +113,16 @@ TEST_CASE("CIFAR-10 records are split into planes and labels", "[data]") {
   std::string first, second;
   for (int i = 0; i < 70; ++i) first += cifar_record(i % 10, i);
   second = cifar_record(9, 200);
-  const std::vector<std::string> files = {put_file(folder / "1", first),
-                                          put_file(folder / "2", second)};
+  const std::vector<std::string> files = {put_file(folder / "1", first), put_file(folder / "2", second)};
   const Samples s = read_cifar10(files);
   REQUIRE(s.images.shape() == Shape{71, 3, 32, 32});
   for (int i = 0; i < 71; ++i) {
-    const std::string record =
-        i < 70 ? first.substr(static_cast<std::size_t>(i) * 3073, 3073) : second;
+    const std::string record = i < 70 ? first.substr(static_cast<std::size_t>(i) * 3073, 3073) : second;
     REQUIRE(s.labels.data<std::uint8_t>()[i] == record[0]);
-    REQUIRE(std::string(reinterpret_cast<const char*>(s.images.raw()) + i * 3072, 3072) ==
-            record.substr(1));
+    REQUIRE(std::string(reinterpret_cast<const char*>(s.images.raw()) + i * 3072, 3072) == record.substr(1));
   }
-  CHECK(
-      has(message_of([&] { read_cifar10({put_file(folder / "f", first.substr(1))}); }), "215109"));
-  const std::string error =
-      message_of([&] { read_cifar10({put_file(folder / "f", first + cifar_record(10, 0))}); });
+  CHECK(has(message_of([&] { read_cifar10({put_file(folder / "f", first.substr(1))}); }), "215109"));
+  const std::string error = message_of([&] { read_cifar10({put_file(folder / "f", first + cifar_record(10, 0))}); });
   CHECK(has(error, "record 70 has label 10"));
 }
 
@@ -150,16 +132,13 @@ TEST_CASE("from_folder tells IDX from CIFAR-10", "[data]") {
   CHECK_THROWS_AS(from_folder(folder.path(), "valid"), ValueError);
   put_file(folder / "data_batch_1.bin", cifar_record(3, 1));
   CHECK(has(message_of<IoError>([&] { cifar10("train", folder.path()); }), "data_batch_2.bin"));
-  for (int i = 2; i <= 5; ++i)
-    put_file(folder / ("data_batch_" + std::to_string(i) + ".bin"), cifar_record(i, i));
+  for (int i = 2; i <= 5; ++i) put_file(folder / ("data_batch_" + std::to_string(i) + ".bin"), cifar_record(i, i));
   put_file(folder / "test_batch.bin", cifar_record(7, 9) + cifar_record(8, 9));
   CHECK(from_folder(folder.path(), "train").images.shape() == Shape{5, 3, 32, 32});
-  CHECK(cifar10("test", folder.path()).labels.to_vector<std::int64_t>() ==
-        std::vector<std::int64_t>{7, 8});
+  CHECK(cifar10("test", folder.path()).labels.to_vector<std::int64_t>() == std::vector<std::int64_t>{7, 8});
 
   put_file(folder / "t10k-images-idx3-ubyte", image_header(2, 2, 2) + counting(8));
-  CHECK(has(message_of<IoError>([&] { from_folder(folder.path(), "test"); }),
-            "t10k-labels-idx1-ubyte"));
+  CHECK(has(message_of<IoError>([&] { from_folder(folder.path(), "test"); }), "t10k-labels-idx1-ubyte"));
   put_file(folder / "t10k-labels-idx1-ubyte", label_header(3) + counting(3));
   CHECK(has(message_of([&] { from_folder(folder.path(), "test"); }), "2 images"));
   put_file(folder / "t10k-labels-idx1-ubyte", label_header(2) + std::string("\1\0", 2));
@@ -176,8 +155,7 @@ TEST_CASE("Fashion-MNIST is whole where it is installed", "[data]") {
   const Dataset d = fashion_mnist("test");
   CHECK(d.images.shape() == Shape{10'000, 1, 28, 28});
   std::vector<int> count(10);
-  for (const std::int64_t label : d.labels.to_vector<std::int64_t>())
-    ++count[static_cast<std::size_t>(label)];
+  for (const std::int64_t label : d.labels.to_vector<std::int64_t>()) ++count[static_cast<std::size_t>(label)];
   CHECK(count == std::vector<int>(10, 1000));
   CHECK(fashion_mnist("train").size() == 60'000);
 }

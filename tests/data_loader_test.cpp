@@ -62,11 +62,9 @@ TEST_CASE("a batch holds the normalised pixels of its samples", "[data]") {
   const double mean[] = {0.1, 0.5, 0.9}, stddev[] = {0.2, 0.3, 0.4};
   for (int i = 0; i < 4 * 60; ++i) {
     const int c = i % 60 / 20;
-    const double pixel =
-        d.images.data<std::uint8_t>()[samples[static_cast<std::size_t>(i / 60)] * 60 + i % 60];
+    const double pixel = d.images.data<std::uint8_t>()[samples[static_cast<std::size_t>(i / 60)] * 60 + i % 60];
     // Three roundings in f32, of numbers below 5.
-    REQUIRE(std::abs(images.data<float>()[i] - (pixel / 255 - mean[c]) / stddev[c]) <=
-            4 * 5 * 0x1p-24);
+    REQUIRE(std::abs(images.data<float>()[i] - (pixel / 255 - mean[c]) / stddev[c]) <= 4 * 5 * 0x1p-24);
   }
   CHECK_THROWS_AS(make_batch(d, Ids{40}), IndexError);
   CHECK_THROWS_AS(make_batch(d, Ids{-1}), IndexError);
@@ -175,8 +173,7 @@ TEST_CASE("a restored loader gives the remaining batches", "[data]") {
     while (rest.size() < 24 - at)
       for (const auto& [images, labels] : resumed) rest.push_back(labels.to_vector<std::int64_t>());
     INFO("resumed after batch " << at);
-    REQUIRE(rest ==
-            std::vector<Ids>(batches.begin() + static_cast<std::ptrdiff_t>(at), batches.end()));
+    REQUIRE(rest == std::vector<Ids>(batches.begin() + static_cast<std::ptrdiff_t>(at), batches.end()));
   }
 }
 

@@ -35,8 +35,7 @@ std::string refusal(const std::string& content) {
 
 TEST_CASE("safetensors files cut at any byte, or too long, are refused", "[data]") {
   const TemporaryFolder folder;
-  save_safetensors(folder / "f",
-                   {{"a", Tensor::arange(3, DType::f16)}, {"b", Tensor::arange(5, DType::u8)}},
+  save_safetensors(folder / "f", {{"a", Tensor::arange(3, DType::f16)}, {"b", Tensor::arange(5, DType::u8)}},
                    {{"k", "v"}});
   const std::string whole = get_file(folder / "f");
   for (std::size_t n = 0; n < whole.size(); ++n) {
@@ -57,9 +56,8 @@ TEST_CASE("safetensors files cut at any byte, or too long, are refused", "[data]
 TEST_CASE("headers with a length that lies are refused", "[data]") {
   const std::string header = "{" + entry("a", "U8", "[1]", 0, 1) + "}", content = header + "x";
   const std::uint64_t size = 8 + content.size(), n = header.size();
-  for (const std::uint64_t length :
-       {std::uint64_t{0}, n - 1, n + 1, size - 7, size, std::uint64_t{100'000'000},
-        std::uint64_t{100'000'001}, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+  for (const std::uint64_t length : {std::uint64_t{0}, n - 1, n + 1, size - 7, size, std::uint64_t{100'000'000},
+                                     std::uint64_t{100'000'001}, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
     INFO(length);
     CHECK_FALSE(refusal(number(length, 8) + content).empty());
   }
@@ -80,9 +78,7 @@ TEST_CASE("shapes that overflow are refused", "[data]") {
   for (const char* shape : shapes)
     for (const std::uint64_t size : {0, 4, 8, 16}) {
       INFO(shape << " in " << size << " bytes");
-      CHECK_FALSE(
-          refusal(file_of("{" + entry("a", "F32", shape, 0, size) + "}", std::string(size, 'x')))
-              .empty());
+      CHECK_FALSE(refusal(file_of("{" + entry("a", "F32", shape, 0, size) + "}", std::string(size, 'x'))).empty());
     }
 }
 
@@ -114,8 +110,7 @@ TEST_CASE("every rule of the header is enforced", "[data]") {
       // fields
       {"{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[4]" + tail, "dtype twice"},
       {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"shape\":[4]" + tail, "shape twice"},
-      {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]" + tail,
-       "data_offsets twice"},
+      {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]" + tail, "data_offsets twice"},
       {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"extra\":[4]" + tail, "unknown field 'extra'"},
       {"{\"a\":{\"shape\":[4]" + tail, "no field dtype"},
       {"{\"a\":{\"dtype\":\"U8\"" + tail, "no field shape"},
@@ -147,8 +142,7 @@ TEST_CASE("every rule of the header is enforced", "[data]") {
       {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0]}}", "1 data offsets"},
       {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4,4]}}", "more than 2"},
       {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[]}}", "0 data offsets"},
-      {"{" + entry("a", "U8", "[1]", 0, 1) + "," + entry("b", "U8", "[2]", 2, 4) + "}",
-       "begins at 2"},
+      {"{" + entry("a", "U8", "[1]", 0, 1) + "," + entry("b", "U8", "[2]", 2, 4) + "}", "begins at 2"},
       {"{" + entry("a", "U8", "[3]", 0, 3) + "," + entry("b", "U8", "[2]", 2, 4) + "}", "overlaps"},
       {"{" + entry("a", "U8", "[4]", 0, 4) + "," + entry("b", "U8", "[4]", 0, 4) + "}", "overlaps"},
       {"{" + entry("a", "U8", "[4]", 0, 4) + "," + entry("b", "U8", "[0]", 2, 2) + "}", "overlaps"},
@@ -169,14 +163,12 @@ TEST_CASE("every rule of the header is enforced", "[data]") {
     CHECK(has(error, expected));
   }
   const TemporaryFolder folder;
-  CHECK(load_safetensors(put_file(folder / "f", file_of("{" + good + "}", data))).tensors.size() ==
-        1);
+  CHECK(load_safetensors(put_file(folder / "f", file_of("{" + good + "}", data))).tensors.size() == 1);
 }
 
 TEST_CASE("a BOOL is 0 or 1", "[data]") {
   const TemporaryFolder folder;
-  const std::string path =
-      put_file(folder / "f", file_of("{" + entry("a", "BOOL", "[3]", 0, 3) + "}", "\1\1\2"));
+  const std::string path = put_file(folder / "f", file_of("{" + entry("a", "BOOL", "[3]", 0, 3) + "}", "\1\1\2"));
   CHECK(has(message_of([&] { load_safetensors(path); }), "element 2"));
 }
 
@@ -186,8 +178,7 @@ namespace {
 std::int64_t memory_in_kib(const char* field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with(field))
-      return std::strtoll(line.c_str() + std::strlen(field) + 1, nullptr, 10);
+    if (line.starts_with(field)) return std::strtoll(line.c_str() + std::strlen(field) + 1, nullptr, 10);
   return -1;
 }
 
@@ -203,9 +194,7 @@ int growth_in_mib(const std::string& path) {
     } catch (const DataError&) {
     }
     const std::int64_t peak = memory_in_kib("VmHWM");
-    _exit(before < 0 || peak < 0
-              ? 255
-              : static_cast<int>(std::min<std::int64_t>(254, (peak - before) / 1024)));
+    _exit(before < 0 || peak < 0 ? 255 : static_cast<int>(std::min<std::int64_t>(254, (peak - before) / 1024)));
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
@@ -227,21 +216,17 @@ TEST_CASE("hostile headers take no more memory than the file and 16 MiB", "[data
       {"arrays in arrays", filled("{\"a\":{\"shape\":[", [](int) { return "[[[[[[[["; })},
       {"objects in objects", filled("{", [](int) { return "\"a\":{"; })},
       {"a long shape", filled("{\"a\":{\"shape\":[0", [](int) { return ",0"; })},
-      {"metadata keys", filled("{\"__metadata__\":{\"\":\"\"",
-                               [](int i) { return ",\"" + std::to_string(i) + "\":\"\""; })},
-      {"long metadata", filled("{\"__metadata__\":{\"\":\"\"",
-                               [](int i) {
-                                 return ",\"" + std::to_string(i) + "\":\"" +
-                                        std::string(2'000'000, 'x') + '"';
-                               })},
-      {"empty tensors",
-       filled("{" + entry("a", "U8", "[0]", 0, 0),
-              [](int i) { return "," + entry(std::to_string(i), "U8", "[0]", 0, 0); })},
+      {"metadata keys",
+       filled("{\"__metadata__\":{\"\":\"\"", [](int i) { return ",\"" + std::to_string(i) + "\":\"\""; })},
+      {"long metadata",
+       filled("{\"__metadata__\":{\"\":\"\"",
+              [](int i) { return ",\"" + std::to_string(i) + "\":\"" + std::string(2'000'000, 'x') + '"'; })},
+      {"empty tensors", filled("{" + entry("a", "U8", "[0]", 0, 0),
+                               [](int i) { return "," + entry(std::to_string(i), "U8", "[0]", 0, 0); })},
       {"long names", filled("{" + entry("a", "U8", "[0]", 0, 0),
                             [](int i) {
                               const std::string name = std::to_string(i);
-                              return "," + entry(name + std::string(1024 - name.size(), 'n'), "U8",
-                                                 "[0]", 0, 0);
+                              return "," + entry(name + std::string(1024 - name.size(), 'n'), "U8", "[0]", 0, 0);
                             })},
       {"spaces", filled("{", [](int) { return "                "; })},
   };
@@ -255,8 +240,7 @@ TEST_CASE("hostile headers take no more memory than the file and 16 MiB", "[data
   std::string header = "{", separator;
   for (std::uint64_t i = 0; i < 16384; ++i, separator = ",")
     header += separator + entry(std::to_string(i), "U8", "[1]", i, i + 1);
-  const int growth =
-      growth_in_mib(put_file(folder / "f", file_of(header + "}", std::string(16384, 'x'))));
+  const int growth = growth_in_mib(put_file(folder / "f", file_of(header + "}", std::string(16384, 'x'))));
   INFO(growth << " MiB");
   CHECK(growth >= 0);
   CHECK(growth <= 16);

@@ -37,8 +37,7 @@ class TemporaryFolder {
 };
 
 inline std::string put_file(const std::string& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary)
-      .write(content.data(), static_cast<std::streamsize>(content.size()));
+  std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
   return path;
 }
 
@@ -104,8 +103,8 @@ inline std::string entry(const std::string& name,
                          const std::string& shape,
                          std::uint64_t begin,
                          std::uint64_t end) {
-  return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape +
-         ",\"data_offsets\":[" + std::to_string(begin) + "," + std::to_string(end) + "]}";
+  return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[" +
+         std::to_string(begin) + "," + std::to_string(end) + "]}";
 }
 
 }  // namespace reel::test

@@ -14,8 +14,7 @@ TEST_CASE("a loss is a sum and a count", "[nn]") {
   CHECK(loss.count.dtype() == DType::f64);
   CHECK(loss.sum.item() == Approx(2 * std::log(4.0)).epsilon(1e-6));
   CHECK(loss.mean().item() == Approx(std::log(4.0)).epsilon(1e-6));
-  CHECK(nn::cross_entropy(logits, Tensor::from({3}, {0, 3, 3}, DType::i64), {.ignore_index = 3})
-            .count.item() == 1);
+  CHECK(nn::cross_entropy(logits, Tensor::from({3}, {0, 3, 3}, DType::i64), {.ignore_index = 3}).count.item() == 1);
 }
 
 TEST_CASE("the mean of nothing is 0", "[nn]") {
@@ -33,10 +32,8 @@ TEST_CASE("every loss gives the value of its formula", "[nn]") {
   CHECK(nn::smooth_l1(x, t).mean().item() == Approx((0.125 + 1.5) / 2));
   CHECK(nn::bce_with_logits(x, t).mean().item() ==
         Approx((std::log1p(std::exp(-0.5)) + std::log1p(std::exp(-3.0))) / 2));
-  CHECK(nn::bce(Tensor::from({2}, {0.5, 0.25}), t).mean().item() ==
-        Approx((std::log(2.0) + std::log(4.0)) / 2));
-  CHECK(nn::nll(Tensor::from({1, 2}, {-1, -2}), Tensor::from({1}, {1}, DType::i64)).mean().item() ==
-        2);
+  CHECK(nn::bce(Tensor::from({2}, {0.5, 0.25}), t).mean().item() == Approx((std::log(2.0) + std::log(4.0)) / 2));
+  CHECK(nn::nll(Tensor::from({1, 2}, {-1, -2}), Tensor::from({1}, {1}, DType::i64)).mean().item() == 2);
   CHECK(nn::mse(x, t).count.item() == 2);
 }
 

@@ -57,14 +57,10 @@ TEST_CASE("an mlp has a ReLU between its layers", "[nn]") {
 }
 
 TEST_CASE("lenet takes images of several sizes", "[nn]") {
-  for (const auto& [c, h, w] :
-       {std::array<std::int64_t, 3>{1, 28, 28}, {3, 32, 32}, {1, 8, 8}, {2, 9, 7}}) {
-    const nn::Sequential m =
-        nn::lenet({.channels = c, .height = h, .width = w, .classes = 7, .dropout = 0.1});
+  for (const auto& [c, h, w] : {std::array<std::int64_t, 3>{1, 28, 28}, {3, 32, 32}, {1, 8, 8}, {2, 9, 7}}) {
+    const nn::Sequential m = nn::lenet({.channels = c, .height = h, .width = w, .classes = 7, .dropout = 0.1});
     CHECK(m(image({2, c, h, w})).shape() == Shape{2, 7});
-    CHECK(
-        names_of(m) ==
-        "conv1.weight conv1.bias conv2.weight conv2.bias fc1.weight fc1.bias fc2.weight fc2.bias ");
+    CHECK(names_of(m) == "conv1.weight conv1.bias conv2.weight conv2.bias fc1.weight fc1.bias fc2.weight fc2.bias ");
   }
   check_trains(nn::lenet({.height = 8, .width = 8}), image({2, 1, 8, 8}));
   CHECK_THROWS_WITH(nn::lenet({.height = 3}), Equals("lenet: height must be at least 4, but is 3"));
@@ -94,11 +90,11 @@ TEST_CASE("resnet has torch's names and a shortcut where sizes change", "[nn]") 
 
 TEST_CASE("gpt sees earlier tokens only, and shares its embedding with the output", "[nn]") {
   const nn::GPT m({.vocab = 11, .context = 6, .layers = 2, .heads = 2, .width = 8});
-  CHECK(names_of(m).starts_with(
-      "wte.weight wpe.weight h.0.ln_1.weight h.0.ln_1.bias h.0.attn.in_proj_weight "
-      "h.0.attn.in_proj_bias h.0.attn.out_proj.weight h.0.attn.out_proj.bias h.0.ln_2.weight "
-      "h.0.ln_2.bias h.0.mlp.c_fc.weight h.0.mlp.c_fc.bias h.0.mlp.c_proj.weight "
-      "h.0.mlp.c_proj.bias h.1."));
+  CHECK(
+      names_of(m).starts_with("wte.weight wpe.weight h.0.ln_1.weight h.0.ln_1.bias h.0.attn.in_proj_weight "
+                              "h.0.attn.in_proj_bias h.0.attn.out_proj.weight h.0.attn.out_proj.bias h.0.ln_2.weight "
+                              "h.0.ln_2.bias h.0.mlp.c_fc.weight h.0.mlp.c_fc.bias h.0.mlp.c_proj.weight "
+                              "h.0.mlp.c_proj.bias h.1."));
   CHECK(names_of(m).ends_with("ln_f.weight ln_f.bias "));
   const Tensor a = Tensor::from({1, 5}, {1, 2, 3, 4, 5}, DType::i64),
                b = Tensor::from({1, 5}, {1, 2, 3, 9, 10}, DType::i64);
@@ -163,8 +159,7 @@ TEST_CASE("the summary of lenet, by hand", "[nn]") {
   CHECK(m.training());
   CHECK(m.random().generator().position() == position);
   CHECK(m.state().at("fc1.weight").version() == before.at("fc1.weight").version());
-  CHECK_THAT(s.text(), Contains("conv1") && Contains("[1, 32, 28, 28]") && Contains("401,536") &&
-                           Contains("421,642"));
+  CHECK_THAT(s.text(), Contains("conv1") && Contains("[1, 32, 28, 28]") && Contains("401,536") && Contains("421,642"));
 }
 
 TEST_CASE("a summary counts what runs between the layers, and keeps running statistics", "[nn]") {

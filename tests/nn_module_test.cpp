@@ -51,8 +51,7 @@ TEST_CASE("parameters and buffers are listed in order, with dotted names", "[nn]
   const Net net{nn::Random(1)};
   CHECK(names_of(net.named_parameters()) == "scale fc1.weight fc1.bias norm.weight norm.bias ");
   CHECK(names_of(net.parameters()) == names_of(net.named_parameters()));
-  CHECK(names_of(net.named_buffers()) ==
-        "norm.running_mean norm.running_var norm.num_batches_tracked ");
+  CHECK(names_of(net.named_buffers()) == "norm.running_mean norm.running_var norm.num_batches_tracked ");
   CHECK(net.state().size() == 8);
   for (const Parameter& p : net.parameters()) CHECK(p.tensor.requires_grad());
   for (const Parameter& p : net.named_buffers()) CHECK_FALSE(p.tensor.requires_grad());
@@ -72,8 +71,7 @@ TEST_CASE("a copy is the same module", "[nn]") {
 TEST_CASE("a weight or a layer cannot be replaced by assignment", "[nn]") {
   STATIC_REQUIRE_FALSE(std::is_copy_assignable_v<nn::Linear>);
   STATIC_REQUIRE_FALSE(std::is_move_assignable_v<nn::Linear>);
-  STATIC_REQUIRE_FALSE(
-      std::is_assignable_v<decltype(std::declval<nn::Linear&>().weight()), Tensor>);
+  STATIC_REQUIRE_FALSE(std::is_assignable_v<decltype(std::declval<nn::Linear&>().weight()), Tensor>);
   STATIC_REQUIRE_FALSE(std::is_copy_assignable_v<nn::Sequential>);
   STATIC_REQUIRE_FALSE(std::is_copy_assignable_v<Net>);
   STATIC_REQUIRE(std::is_copy_constructible_v<nn::Sequential>);
@@ -95,19 +93,16 @@ TEST_CASE("registration refuses what could not be told apart", "[nn]") {
   a.child("c", nn::ReLU());
   CHECK_THROWS_WITH(a.parameter("w", Tensor::zeros({1})),
                     Equals("Bare: parameter: the name w is taken. Give another one"));
-  CHECK_THROWS_WITH(a.buffer("c", Tensor::zeros({1})),
-                    Equals("Bare: buffer: the name c is taken. Give another one"));
-  CHECK_THROWS_WITH(a.child("", nn::ReLU()),
-                    Equals("Bare: child: the name \"\" must not be empty or hold a dot"));
+  CHECK_THROWS_WITH(a.buffer("c", Tensor::zeros({1})), Equals("Bare: buffer: the name c is taken. Give another one"));
+  CHECK_THROWS_WITH(a.child("", nn::ReLU()), Equals("Bare: child: the name \"\" must not be empty or hold a dot"));
   CHECK_THROWS_WITH(a.buffer("a.b", Tensor::zeros({1})),
                     Equals("Bare: buffer: the name \"a.b\" must not be empty or hold a dot"));
   CHECK_THROWS_WITH(a.parameter("e", Tensor{}), Equals("Bare: parameter: e is an empty tensor"));
   CHECK_THROWS_AS(a.parameter("i", Tensor::zeros({1}, DType::i64)), DTypeError);
   Bare outer;
   outer.child("inner", a);
-  CHECK_THROWS_WITH(
-      a.child("outer", outer),
-      Equals("Bare: child: outer contains this module already. A module cannot be inside itself"));
+  CHECK_THROWS_WITH(a.child("outer", outer),
+                    Equals("Bare: child: outer contains this module already. A module cannot be inside itself"));
   CHECK_THROWS_AS(a.child("self", a), ValueError);
   CHECK(names_of(outer.parameters()) == "inner.w ");
 }
@@ -140,11 +135,10 @@ TEST_CASE("a state of another model is refused as a whole, with every name", "[n
   s["fc1.weight"] = Tensor::zeros({3, 4});
   s["scale"] = Tensor::full({1}, 9);
   CHECK_THROWS_AS(net.load_state(s), ValueError);
-  CHECK_THROWS_WITH(
-      net.load_state(s),
-      Equals("Net: load_state: the state does not fit. missing: fc1.bias, norm.running_var; "
-             "unexpected: "
-             "module.scale; mis-shaped: fc1.weight is [3, 4], not [4, 3]. Nothing was loaded"));
+  CHECK_THROWS_WITH(net.load_state(s),
+                    Equals("Net: load_state: the state does not fit. missing: fc1.bias, norm.running_var; "
+                           "unexpected: "
+                           "module.scale; mis-shaped: fc1.weight is [3, 4], not [4, 3]. Nothing was loaded"));
   CHECK_THROWS_WITH(net.load_state(s, false),
                     Equals("Net: load_state: the state does not fit. mis-shaped: fc1.weight is [3, "
                            "4], not [4, 3]. Nothing was "
@@ -201,14 +195,12 @@ TEST_CASE("conversion changes the tensors that everybody holds", "[nn]") {
   CHECK(net.norm.running_mean().dtype() == DType::f64);
   net.to(Device::cpu());
   CHECK(w.to_vector<double>() == before);
-  CHECK_THROWS_WITH(net.to(DType::i64),
-                    Equals("Net: to: parameters need a floating dtype, but i64 was asked for"));
+  CHECK_THROWS_WITH(net.to(DType::i64), Equals("Net: to: parameters need a floating dtype, but i64 was asked for"));
   CHECK_THROWS_AS(net.to(Device::cuda(7)), DeviceError);
   Tape tape;
-  CHECK_THROWS_WITH(
-      net.to(DType::f32),
-      Equals("Net: to: a tape is live and may have saved the old numbers. Convert before "
-             "the tape begins"));
+  CHECK_THROWS_WITH(net.to(DType::f32),
+                    Equals("Net: to: a tape is live and may have saved the old numbers. Convert before "
+                           "the tape begins"));
 }
 
 TEST_CASE("the random stream of a model is found, saved and restored", "[nn]") {
@@ -221,10 +213,9 @@ TEST_CASE("the random stream of a model is found, saved and restored", "[nn]") {
   CHECK(model(x).to_vector<double>() != first);
   model.random().generator() = saved;
   CHECK(model(x).to_vector<double>() == first);
-  CHECK_THROWS_WITH(
-      nn::ReLU().random(),
-      Equals("ReLU: random: the module has 0 streams of random numbers, not 1. No layer "
-             "draws any"));
+  CHECK_THROWS_WITH(nn::ReLU().random(),
+                    Equals("ReLU: random: the module has 0 streams of random numbers, not 1. No layer "
+                           "draws any"));
   model.add(nn::Dropout(0.1, nn::Random(8)));
   CHECK(model.randoms().size() == 2);
   CHECK_THROWS_AS(model.random(), StateError);

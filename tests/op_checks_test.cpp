@@ -1,9 +1,9 @@
 // The checks of ops are themselves checked: ops with planted faults must be found.
+#include "reel/tests/support/op_checks.h"
 #include "reel/autograd/ops.h"
 #include "reel/autograd/ops/common.h"
 #include "reel/kernels/pointwise.h"
 #include "reel/tests/support/catch.h"
-#include "reel/tests/support/op_checks.h"
 
 using namespace reel;
 using namespace reel::test;
@@ -47,7 +47,9 @@ Sample sample(Fault f) {
           }};
 }
 
-bool found(const Faults& f) { return !f.empty(); }
+bool found(const Faults& f) {
+  return !f.empty();
+}
 
 }  // namespace
 
@@ -78,6 +80,8 @@ TEST_CASE("NaN is a failure unless it is expected", "[checks]") {
   Sample s = sample(Fault::none);
   s.in[0].data<double>()[4] = std::nan("");
   CHECK(check_values(s, DType::f64).empty());  // NaN in, NaN expected
-  s.reference = [](const std::vector<Tensor>& in) { return std::vector<Values>{Values(static_cast<std::size_t>(in[0].numel()), 0.0)}; };
+  s.reference = [](const std::vector<Tensor>& in) {
+    return std::vector<Values>{Values(static_cast<std::size_t>(in[0].numel()), 0.0)};
+  };
   CHECK(found(check_values(s, DType::f64)));
 }

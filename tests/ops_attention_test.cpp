@@ -39,8 +39,7 @@ Values naive(const Tensor& q, const Tensor& k, const Tensor& v, double scale, co
         total += p[j] = std::exp(s * scale + bias[i * tk + j]);
       }
       for (std::size_t j = 0; j < tk && total > 0; ++j)
-        for (std::size_t e = 0; e < dv; ++e)
-          y[(n * tq + i) * dv + e] += p[j] / total * c[(n * tk + j) * dv + e];
+        for (std::size_t e = 0; e < dv; ++e) y[(n * tq + i) * dv + e] += p[j] / total * c[(n * tk + j) * dv + e];
     }
   }
   return y;
@@ -49,8 +48,7 @@ Values naive(const Tensor& q, const Tensor& k, const Tensor& v, double scale, co
 struct Operands {
   Tensor q, k, v;
 };
-Operands operands(
-    const Shape& leading, std::int64_t tq, std::int64_t tk, std::int64_t d, std::int64_t dv) {
+Operands operands(const Shape& leading, std::int64_t tq, std::int64_t tk, std::int64_t d, std::int64_t dv) {
   Generator g(1);
   const auto make = [&](std::int64_t t, std::int64_t size) {
     Shape s = leading;
@@ -72,13 +70,9 @@ TEST_CASE("causal attention and its gradient have the values of PyTorch", "[atte
   Tape tape;
   tape.watch(q);
   const Tensor y = attention(q, k, v, {}, true);
-  check_close(y,
-              {1, 2, 1.2140836029303408, 2.214083602930341, 3.666045658642473, 4.6660456586424734},
-              1e-14);
-  check_close(
-      tape.gradients(y, std::span(&q, 1))[0],
-      {0, 0, -0.2703519659191185, -0.8110558977573552, 2.4966586795555084, -1.1852119442609257},
-      1e-14);
+  check_close(y, {1, 2, 1.2140836029303408, 2.214083602930341, 3.666045658642473, 4.6660456586424734}, 1e-14);
+  check_close(tape.gradients(y, std::span(&q, 1))[0],
+              {0, 0, -0.2703519659191185, -0.8110558977573552, 2.4966586795555084, -1.1852119442609257}, 1e-14);
 }
 
 TEST_CASE("attention is its definition for any leading dimensions", "[attention]") {
@@ -107,8 +101,8 @@ TEST_CASE("masks hide, add, and go together with causal", "[attention]") {
   const double scale = 1 / std::sqrt(3.0);
   const Tensor mask = Tensor::from<int>({3, 4}, seen, DType::boolean);
   check_close(attention(q, k, v, mask), naive(q, k, v, scale, hide), 1e-14);
-  check_close(attention(q, k, v, expand(reshape(mask, {1, 1, 3, 4}), {2, 1, 3, 4})),
-              naive(q, k, v, scale, hide), 1e-14);
+  check_close(attention(q, k, v, expand(reshape(mask, {1, 1, 3, 4}), {2, 1, 3, 4})), naive(q, k, v, scale, hide),
+              1e-14);
   check_close(attention(q, k, v, {}, true), naive(q, k, v, scale, causal), 1e-14);
   check_close(attention(q, k, v, mask, true), naive(q, k, v, scale, both), 1e-14);
   check_close(attention(q, k, v, Tensor::from({3, 4}, add)), naive(q, k, v, scale, add), 1e-14);
@@ -131,8 +125,7 @@ TEST_CASE("a row that sees nothing gives 0, with gradients of 0", "[attention]")
 
 TEST_CASE("attention gradients equal central differences", "[attention]") {
   const auto [q, k, v] = operands({2}, 3, 4, 2, 2);
-  const Tensor mask =
-      Tensor::from<int>({3, 4}, {1, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1}, DType::boolean);
+  const Tensor mask = Tensor::from<int>({3, 4}, {1, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1}, DType::boolean);
   const std::vector<Tensor> inputs{q, k, v};
   const auto value = [&] { return sum(square(attention(inputs[0], inputs[1], inputs[2], mask))); };
   std::vector<Tensor> d;
@@ -166,8 +159,8 @@ TEST_CASE("attention in half does not leave the range of its scores", "[attentio
 TEST_CASE("attention names what does not fit", "[attention]") {
   const Tensor q = Tensor::zeros({2, 3}), k = Tensor::zeros({4, 3}), v = Tensor::zeros({5, 3});
   CHECK_THROWS_AS(attention(q, k, v), ShapeError);
-  CHECK_THROWS_WITH(attention(q, k, v), Contains("attention") && Contains("q [2, 3]") &&
-                                            Contains("k [4, 3]") && Contains("v [5, 3]"));
+  CHECK_THROWS_WITH(attention(q, k, v),
+                    Contains("attention") && Contains("q [2, 3]") && Contains("k [4, 3]") && Contains("v [5, 3]"));
   CHECK_THROWS_AS(attention(Tensor::zeros({3}), k, k), ShapeError);
   CHECK_THROWS_AS(attention(q, k, k, Tensor::zeros({2, 4}, DType::i64)), DTypeError);
 }

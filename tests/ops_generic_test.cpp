@@ -36,15 +36,34 @@ void all_pass(const Check& check_sample) {
 
 }  // namespace
 
-TEST_CASE("every op describes itself", "[ops]") { all_pass(check_description); }
-TEST_CASE("every op equals its reference in f64", "[ops]") { all_pass([](const Sample& s) { return check_values(s, DType::f64); }); }
-TEST_CASE("every op equals its reference in f32", "[ops]") { all_pass([](const Sample& s) { return check_values(s, DType::f32); }); }
-TEST_CASE("every op equals its reference in f16", "[ops]") { all_pass([](const Sample& s) { return check_values(s, DType::f16); }); }
-TEST_CASE("every op equals its reference in bf16", "[ops]") { all_pass([](const Sample& s) { return check_values(s, DType::bf16); }); }
-TEST_CASE("every op takes any strides in f64", "[ops]") { all_pass([](const Sample& s) { return check_layouts(s, DType::f64); }); }
-TEST_CASE("every op takes any strides in f32", "[ops]") { all_pass([](const Sample& s) { return check_layouts(s, DType::f32); }); }
-TEST_CASE("every gradient equals central differences", "[ops][gradients]") { all_pass(check_gradients); }
-TEST_CASE("every gradient in f32, f16 and bf16 equals that in f64", "[ops][gradients]") {
-  for (const DType d : {DType::f32, DType::f16, DType::bf16}) all_pass([d](const Sample& s) { return check_gradients_narrow(s, d); });
+TEST_CASE("every op describes itself", "[ops]") {
+  all_pass(check_description);
 }
-TEST_CASE("second derivatives are right or refused", "[ops][gradients]") { all_pass(check_second_gradients); }
+TEST_CASE("every op equals its reference in f64", "[ops]") {
+  all_pass([](const Sample& s) { return check_values(s, DType::f64); });
+}
+TEST_CASE("every op equals its reference in f32", "[ops]") {
+  all_pass([](const Sample& s) { return check_values(s, DType::f32); });
+}
+TEST_CASE("every op equals its reference in f16", "[ops]") {
+  all_pass([](const Sample& s) { return check_values(s, DType::f16); });
+}
+TEST_CASE("every op equals its reference in bf16", "[ops]") {
+  all_pass([](const Sample& s) { return check_values(s, DType::bf16); });
+}
+TEST_CASE("every op takes any strides in f64", "[ops]") {
+  all_pass([](const Sample& s) { return check_layouts(s, DType::f64); });
+}
+TEST_CASE("every op takes any strides in f32", "[ops]") {
+  all_pass([](const Sample& s) { return check_layouts(s, DType::f32); });
+}
+TEST_CASE("every gradient equals central differences", "[ops][gradients]") {
+  all_pass(check_gradients);
+}
+TEST_CASE("every gradient in f32, f16 and bf16 equals that in f64", "[ops][gradients]") {
+  for (const DType d : {DType::f32, DType::f16, DType::bf16})
+    all_pass([d](const Sample& s) { return check_gradients_narrow(s, d); });
+}
+TEST_CASE("second derivatives are right or refused", "[ops][gradients]") {
+  all_pass(check_second_gradients);
+}

@@ -43,19 +43,17 @@ TEST_CASE("gather and scatter_add have the values of PyTorch", "[index]") {
   const Tensor x = reshape(Tensor::arange(12), {3, 4});
   CHECK(gather(x, 1, index({2, 2}, {3, 0, 1, 1})).to_vector() == Floats{3, 0, 5, 5});
   const Tensor y = reshape(Tensor::arange(10) + 1.0, {2, 5});
-  CHECK(scatter_add(Tensor::zeros({3, 5}), 0, index({2, 5}, {0, 1, 2, 0, 0, 2, 0, 0, 1, 2}), y)
-            .to_vector() == Floats{1, 7, 8, 4, 5, 0, 2, 0, 9, 0, 6, 0, 3, 0, 10});
+  CHECK(scatter_add(Tensor::zeros({3, 5}), 0, index({2, 5}, {0, 1, 2, 0, 0, 2, 0, 0, 1, 2}), y).to_vector() ==
+        Floats{1, 7, 8, 4, 5, 0, 2, 0, 9, 0, 6, 0, 3, 0, 10});
   CHECK(gather(x, -2, index({1, 4}, {2, 1, 0, 2})).to_vector() == Floats{8, 5, 2, 11});
 }
 
 TEST_CASE("many uses of one row add up beyond what the half type can count", "[index]") {
   for (const auto& [dtype, uses] : {std::pair{DType::bf16, 512}, std::pair{DType::f16, 4096}}) {
-    const Tensor weight = Tensor::zeros({3, 2}, dtype).set_requires_grad(),
-                 all = Tensor::full({uses}, 1, DType::i64);
+    const Tensor weight = Tensor::zeros({3, 2}, dtype).set_requires_grad(), all = Tensor::full({uses}, 1, DType::i64);
     Tape tape;
     tape.backward(sum(to(embedding(weight, all), DType::f32)));
-    CHECK(weight.grad().to_vector() ==
-          Floats{0, 0, static_cast<float>(uses), static_cast<float>(uses), 0, 0});
+    CHECK(weight.grad().to_vector() == Floats{0, 0, static_cast<float>(uses), static_cast<float>(uses), 0, 0});
     const Tensor ones = Tensor::full({uses}, 1, dtype), zeros = Tensor::zeros({3}, dtype);
     CHECK(index_add(zeros, 0, all, ones).to_vector() == Floats{0, static_cast<float>(uses), 0});
     CHECK(scatter_add(zeros, 0, all, ones).to_vector() == Floats{0, static_cast<float>(uses), 0});
@@ -66,22 +64,19 @@ TEST_CASE("an index out of range is an error before anything is written", "[inde
   const Tensor w = Tensor::zeros({5, 2}), x = Tensor::zeros({2, 3});
   CHECK_THROWS_AS(embedding(w, index({2, 2}, {0, 1, 7, 9})), IndexError);
   CHECK_THROWS_WITH(embedding(w, index({2, 2}, {0, 1, 7, 9})),
-                    Contains("embedding") && Contains("index 7") && Contains("position [1, 0]") &&
-                        Contains("size 5"));
+                    Contains("embedding") && Contains("index 7") && Contains("position [1, 0]") && Contains("size 5"));
   CHECK_THROWS_WITH(embedding(w, index({1}, {-1})), Contains("index -1") && Contains("size 5"));
   CHECK_THROWS_WITH(index_select(x, 1, index({2}, {2, 3})),
                     Contains("index_select") && Contains("index 3") && Contains("position [1]"));
   CHECK_THROWS_WITH(index_add(x, 1, index({1}, {-2}), Tensor::zeros({2, 1})),
                     Contains("index_add") && Contains("index -2"));
   CHECK_THROWS_WITH(gather(x, 0, index({1, 2}, {0, 2})),
-                    Contains("gather") && Contains("index 2") && Contains("position [0, 1]") &&
-                        Contains("size 2"));
+                    Contains("gather") && Contains("index 2") && Contains("position [0, 1]") && Contains("size 2"));
   CHECK_THROWS_WITH(scatter_add(x, 0, index({1, 2}, {0, 2}), Tensor::zeros({1, 2})),
                     Contains("scatter_add") && Contains("size 2"));
   const Tensor out = Tensor::full({2}, 7);
-  CHECK_THROWS_AS(
-      kernels::index_select({}, "index_select", Tensor::zeros({4}), 0, index({2}, {0, 4}), out),
-      IndexError);
+  CHECK_THROWS_AS(kernels::index_select({}, "index_select", Tensor::zeros({4}), 0, index({2}, {0, 4}), out),
+                  IndexError);
   CHECK(out.to_vector() == Floats{7, 7});
 }
 
@@ -90,16 +85,13 @@ TEST_CASE("indexing names what does not fit", "[index]") {
   CHECK_THROWS_AS(embedding(x, Tensor::zeros({2})), DTypeError);
   CHECK_THROWS_WITH(embedding(Tensor::zeros({4}), i), Contains("weight") && Contains("[4]"));
   CHECK_THROWS_AS(index_select(x, 2, i), IndexError);
-  CHECK_THROWS_WITH(index_add(x, 1, i, Tensor::zeros({2, 3})),
-                    Contains("y [2, 3]") && Contains("must be [2, 2]"));
+  CHECK_THROWS_WITH(index_add(x, 1, i, Tensor::zeros({2, 3})), Contains("y [2, 3]") && Contains("must be [2, 2]"));
   CHECK_THROWS_WITH(gather(x, 0, i), Contains("indices [2]") && Contains("x [2, 3]"));
   CHECK_THROWS_WITH(gather(x, 0, index({1, 4}, {0, 0, 0, 0})),
                     Contains("dimension 1") && Contains("indices [1, 4]") && Contains("x [2, 3]"));
   CHECK_THROWS_WITH(scatter_add(x, 0, index({2, 2}, {0, 0, 0, 0}), Tensor::zeros({1, 2})),
                     Contains("y [1, 2]") && Contains("indices [2, 2]"));
-  CHECK_THROWS_AS(
-      index_add(Tensor::zeros({2}, DType::boolean), 0, i, Tensor::zeros({2}, DType::boolean)),
-      DTypeError);
+  CHECK_THROWS_AS(index_add(Tensor::zeros({2}, DType::boolean), 0, i, Tensor::zeros({2}, DType::boolean)), DTypeError);
 }
 
 TEST_CASE("selections keep every dtype", "[index]") {
@@ -110,13 +102,11 @@ TEST_CASE("selections keep every dtype", "[index]") {
     CHECK(index_select(x, 0, i).to_vector() == Floats{1, 0, 1});
     CHECK(gather(x, 0, i).to_vector() == Floats{1, 0, 1});
   }
-  const Tensor counts =
-      index_add(Tensor::zeros({3}, DType::i64), 0, i, Tensor::full({3}, 1, DType::i64));
+  const Tensor counts = index_add(Tensor::zeros({3}, DType::i64), 0, i, Tensor::full({3}, 1, DType::i64));
   CHECK(counts.to_vector<std::int64_t>() == std::vector<std::int64_t>{1, 0, 2});
 }
 
-TEST_CASE("additions promote mixed dtypes, and each gradient has the dtype of its tensor",
-          "[index]") {
+TEST_CASE("additions promote mixed dtypes, and each gradient has the dtype of its tensor", "[index]") {
   const Tensor x = Tensor::zeros({2}).set_requires_grad(), i = index({2}, {1, 1});
   const Tensor y = Tensor::full({2}, 1.5, DType::f16).set_requires_grad();
   CHECK(index_add(x, 0, i, y).dtype() == DType::f32);
@@ -131,8 +121,7 @@ TEST_CASE("additions promote mixed dtypes, and each gradient has the dtype of it
 
 TEST_CASE("indexing gives the same bits on any number of threads", "[index]") {
   Generator g(1);
-  const Tensor i = random_integers({20000}, g, 0, 700), y = normal({20000, 8}, g),
-               x = normal({700, 8}, g);
+  const Tensor i = random_integers({20000}, g, 0, 700), y = normal({20000, 8}, g), x = normal({700, 8}, g);
   const Tensor at = random_integers({4000, 8}, g, 0, 700);
   CHECK(same_bits([&] { return index_add(x, 0, i, y); }));
   CHECK(same_bits([&] { return index_add(to(x, DType::bf16), 0, i, to(y, DType::bf16)); }));
@@ -174,9 +163,7 @@ TEST_CASE("dropout with p of 0 is the identity, with p of 1 it is zero", "[dropo
   CHECK(g.position() == position);
 }
 
-TEST_CASE(
-    "the dropout mask depends on neither layout, strides nor threads, and backward has the same",
-    "[dropout]") {
+TEST_CASE("the dropout mask depends on neither layout, strides nor threads, and backward has the same", "[dropout]") {
   const Shape shape{2, 3, 4, 4};
   Generator values(2);
   const Tensor x = uniform(shape, values, 1, 2);

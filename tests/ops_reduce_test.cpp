@@ -77,27 +77,15 @@ void require_message(const Fn& fn, const std::string& text) {
 
 TEST_CASE("reductions: errors name the op and both values") {
   const Tensor x = Tensor::zeros({2, 3}), i = Tensor::zeros({2, 3}, DType::i64);
-  require_message<IndexError>([&] { (void)sum(x, {2}); },
-                              "sum: dimension 2 is out of range for shape [2, 3]");
-  require_message<IndexError>(
-      [&] {
-        (void)mean(x, {1, -1});
-      },
-      "mean: dimension -1 appears twice in dims [1, -1]");
-  require_message<DTypeError>([&] { (void)mean(i); },
-                              "mean: needs a floating dtype, but input is i64");
-  require_message<DTypeError>([&] { (void)var(i); },
-                              "var: needs a floating dtype, but input is i64");
+  require_message<IndexError>([&] { (void)sum(x, {2}); }, "sum: dimension 2 is out of range for shape [2, 3]");
+  require_message<IndexError>([&] { (void)mean(x, {1, -1}); }, "mean: dimension -1 appears twice in dims [1, -1]");
+  require_message<DTypeError>([&] { (void)mean(i); }, "mean: needs a floating dtype, but input is i64");
+  require_message<DTypeError>([&] { (void)var(i); }, "var: needs a floating dtype, but input is i64");
   require_message<DTypeError>([&] { (void)softmax(i, 1); }, "softmax: needs a floating dtype");
   require_message<IndexError>([&] { (void)log_softmax(x, -3); },
                               "log_softmax: dimension -3 is out of range for shape [2, 3]");
-  require_message<ShapeError>([&] { (void)sum_to(x, {2}); },
-                              "sum_to: shape [2, 3] is no broadcast of [2]");
-  require_message<ShapeError>(
-      [&] {
-        (void)max(Tensor::zeros({0, 3}));
-      },
-      "max: nothing to choose from: shape [0, 3]");
+  require_message<ShapeError>([&] { (void)sum_to(x, {2}); }, "sum_to: shape [2, 3] is no broadcast of [2]");
+  require_message<ShapeError>([&] { (void)max(Tensor::zeros({0, 3})); }, "max: nothing to choose from: shape [0, 3]");
   require_message<ShapeError>(
       [&] {
         (void)argmin(Tensor::zeros({2, 0}), 1);
@@ -110,8 +98,7 @@ TEST_CASE("reductions: errors name the op and both values") {
 TEST_CASE("sum: integers and bool give i64, which wraps around") {
   CHECK(sum(Tensor::full({300}, 200, DType::u8)).item() == 60000);
   CHECK(sum(Tensor::full({5}, 1, DType::boolean)).dtype() == DType::i64);
-  CHECK(prod(Tensor::full({40}, 2, DType::i32), 0).to_vector<std::int64_t>()[0] == std::int64_t{1}
-                                                                                       << 40);
+  CHECK(prod(Tensor::full({40}, 2, DType::i32), 0).to_vector<std::int64_t>()[0] == std::int64_t{1} << 40);
   CHECK(cumsum(Tensor::full({3}, 1, DType::boolean), 0).to_vector<std::int64_t>() ==
         std::vector<std::int64_t>{1, 2, 3});
 }
@@ -125,8 +112,7 @@ TEST_CASE("sum: empty sums, and the error grows with the logarithm of the count"
   const std::int64_t n = 1 << 22;
   const double exact = static_cast<double>(n) * static_cast<double>(0.1f), bound = 396 * 0x1p-24;
   CHECK(sum(Tensor::full({n}, 0.1)).item() == Approx(exact).epsilon(bound));
-  for (const double y : all(sum(Tensor::full({n / 4, 4}, 0.1), {0})))
-    CHECK(y == Approx(exact / 4).epsilon(bound));
+  for (const double y : all(sum(Tensor::full({n / 4, 4}, 0.1), {0}))) CHECK(y == Approx(exact / 4).epsilon(bound));
 }
 
 TEST_CASE("mean: f16 of many ones is one") {
@@ -189,8 +175,7 @@ TEST_CASE("prod: gradient with no zero, one and two, and its shape") {
 }
 
 TEST_CASE("cumsum: gradient of an empty scan has its shape") {
-  const Tensor g = gradient(Tensor::zeros({2, 0}, DType::f64),
-                            [](const Tensor& x) { return sum(cumsum(x, -1)); });
+  const Tensor g = gradient(Tensor::zeros({2, 0}, DType::f64), [](const Tensor& x) { return sum(cumsum(x, -1)); });
   CHECK(g.shape() == Shape{2, 0});
   CHECK(all(cumsum(f64({3}, {1, 2, 4}), 0, true)) == Values{7, 6, 4});
 }
@@ -205,9 +190,8 @@ TEST_CASE("extremes: NaN wins, ties give the lowest index") {
   CHECK(std::isnan(max(x).item()));
   CHECK(std::isnan(min(x).item()));
   CHECK(max(f64({2}, {-kInf, -3})).item() == -3);
-  CHECK(min(Tensor::from(
-                {4}, std::vector<std::int64_t>{3, std::numeric_limits<std::int64_t>::min(), 0, 9}))
-            .item() == -0x1p63);
+  CHECK(min(Tensor::from({4}, std::vector<std::int64_t>{3, std::numeric_limits<std::int64_t>::min(), 0, 9})).item() ==
+        -0x1p63);
   CHECK(max(Tensor::from({3}, std::vector<std::uint8_t>{7, 255, 9})).item() == 255);
   const Tensor long_row = Tensor::zeros({1000});
   long_row.data<float>()[777] = long_row.data<float>()[900] = 2;
@@ -233,8 +217,7 @@ TEST_CASE("topk: order, ties, NaN and gradient") {
         Values{0, 0, 1, 0, 1, 1, 0, 0, 0, 1});
   const Tensor y = f64({5}, {3, kNan, 3, 1, 1});
   CHECK(topk(y, 3).indices.to_vector<std::int64_t>() == std::vector<std::int64_t>{1, 0, 2});
-  CHECK(topk(y, 5, -1, false).indices.to_vector<std::int64_t>() ==
-        std::vector<std::int64_t>{3, 4, 0, 2, 1});
+  CHECK(topk(y, 5, -1, false).indices.to_vector<std::int64_t>() == std::vector<std::int64_t>{3, 4, 0, 2, 1});
 }
 
 TEST_CASE("softmax: infinities, NaN and huge numbers") {
@@ -244,14 +227,12 @@ TEST_CASE("softmax: infinities, NaN and huge numbers") {
     CHECK((y[0] == 0 && y[1] == 1 && y[2] == 0 && y[3] == 0 && y[8] == 0.5 && y[9] == 0.5));
     CHECK((std::isnan(y[4]) && std::isnan(y[5]) && std::isnan(y[6]) && std::isnan(y[7])));
     const Values z = all(log_softmax(to(x, d), 1));
-    CHECK((z[0] == -kInf && z[1] == 0 && z[2] == -kInf && z[3] == -kInf && std::isnan(z[4]) &&
-           std::isnan(z[7])));
+    CHECK((z[0] == -kInf && z[1] == 0 && z[2] == -kInf && z[3] == -kInf && std::isnan(z[4]) && std::isnan(z[7])));
   }
   const Tensor hidden = f64({2, 2}, {-kInf, -kInf, 0, 0});
   CHECK(all(gradient(hidden, [](const Tensor& t) { return sum(slice(softmax(t, 1), 1, 0, 1)); })) ==
         Values{0, 0, 0.25, -0.25});
-  const Values g =
-      all(gradient(hidden, [](const Tensor& t) { return sum(slice(log_softmax(t, 1), 1, 0, 1)); }));
+  const Values g = all(gradient(hidden, [](const Tensor& t) { return sum(slice(log_softmax(t, 1), 1, 0, 1)); }));
   CHECK(g == Values{0, 0, 0.5, -0.5});
   const auto total = [](const Tensor& t) { return sum(softmax(t, 0)); };
   CHECK(all(gradient(Tensor::from({3}, {-1047, -981, 1891}), total)) == Values{0, 0, 0});
@@ -263,8 +244,7 @@ TEST_CASE("softmax: infinities, NaN and huge numbers") {
 TEST_CASE("softmax: rows of a slice sum to one") {
   Generator g(5);
   const Tensor x = uniform({4, 4}, g);
-  for (const double s : all(sum(softmax(slice(x, 1, 0, 2), 1), {1})))
-    CHECK(s == Approx(1).epsilon(1e-6));
+  for (const double s : all(sum(softmax(slice(x, 1, 0, 2), 1), {1}))) CHECK(s == Approx(1).epsilon(1e-6));
 }
 TEST_CASE("softmax: second derivatives") {
   Generator g(6);
@@ -284,8 +264,8 @@ TEST_CASE("logsumexp: infinities and huge numbers") {
   const Values y = all(logsumexp(x, 1));
   CHECK((y[0] == -kInf && y[2] == kInf && std::isnan(y[3]) && y[4] == 2));
   CHECK(y[1] == Approx(1000.69314718056));
-  CHECK(all(gradient(f64({1, 2}, {-kInf, -kInf}),
-                     [](const Tensor& t) { return sum(logsumexp(t, 1)); })) == Values{0, 0});
+  CHECK(all(gradient(f64({1, 2}, {-kInf, -kInf}), [](const Tensor& t) { return sum(logsumexp(t, 1)); })) ==
+        Values{0, 0});
 }
 
 TEST_CASE("reductions: the same bits for any number of threads") {
@@ -293,14 +273,11 @@ TEST_CASE("reductions: the same bits for any number of threads") {
   const Tensor tall = uniform({50000, 10}, g, -1, 1), wide = uniform({8, 90000}, g, -1, 1);
   const Tensor image = view::permute(uniform({16, 30, 40, 12}, g, -1, 1), {0, 3, 1, 2});
   const std::vector<std::function<Tensor()>> calls = {
-      [&] { return sum(tall); },           [&] { return sum(tall, {0}); },
-      [&] { return sum(tall, {1}); },      [&] { return sum(wide, {1}); },
-      [&] { return sum(wide, {0}); },      [&] { return sum(image, {0, 2, 3}); },
-      [&] { return var(image, {1, 2}); },  [&] { return norm(wide); },
-      [&] { return max(tall); },           [&] { return softmax(wide, 1); },
-      [&] { return softmax(tall, 0); },    [&] { return cumsum(tall, 0); },
-      [&] { return max(tall, 1).values; }, [&] { return logsumexp(tall, 1); },
-      [&] { return topk(tall, 3).values; }};
+      [&] { return sum(tall); },           [&] { return sum(tall, {0}); },     [&] { return sum(tall, {1}); },
+      [&] { return sum(wide, {1}); },      [&] { return sum(wide, {0}); },     [&] { return sum(image, {0, 2, 3}); },
+      [&] { return var(image, {1, 2}); },  [&] { return norm(wide); },         [&] { return max(tall); },
+      [&] { return softmax(wide, 1); },    [&] { return softmax(tall, 0); },   [&] { return cumsum(tall, 0); },
+      [&] { return max(tall, 1).values; }, [&] { return logsumexp(tall, 1); }, [&] { return topk(tall, 3).values; }};
   const int before = num_threads();
   for (std::size_t i = 0; i < calls.size(); ++i) {
     INFO("call " << i);

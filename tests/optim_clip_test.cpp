@@ -53,9 +53,8 @@ TEST_CASE("clipping by norm comes after the division by count and loss scale", "
 
 TEST_CASE("clipping by norm does not overflow", "[optim]") {
   const SGDOptions clip{.lr = 1, .clip_norm = 1};
-  for (const auto& [size, grad, dtype] : {std::tuple{1e20, DType::f32, DType::f32},
-                                          {1e200, DType::f64, DType::f64},
-                                          {1e307, DType::f64, DType::f64}}) {
+  for (const auto& [size, grad, dtype] :
+       {std::tuple{1e20, DType::f32, DType::f32}, {1e200, DType::f64, DType::f64}, {1e307, DType::f64, DType::f64}}) {
     const Outcome o = apply(Values(100, size), clip, 1, 1, grad, dtype);
     CHECK(o.step == Step::applied);
     check_close(o.applied, Values(100, 0.1), dtype, 1);

@@ -47,9 +47,8 @@ TEST_CASE("the averages stand in for the weights until the brace closes", "[opti
     const Ema::Evaluation averages(ema);
     CHECK(values_of(p.tensor) == Values{1.5, 3});
     CHECK(p.tensor.version() > version);  // tapes notice
-    CHECK_THROWS_WITH(
-        ema.update(Step::applied),
-        Equals("Ema: update: the averages stand in for the weights. End the Evaluation first"));
+    CHECK_THROWS_WITH(ema.update(Step::applied),
+                      Equals("Ema: update: the averages stand in for the weights. End the Evaluation first"));
     CHECK_THROWS_AS(Ema::Evaluation(ema), StateError);
   }
   CHECK(values_of(p.tensor) == Values{2, 3});
@@ -85,18 +84,15 @@ TEST_CASE("the state of an average is restored exactly", "[optim]") {
   CHECK(same_bits(b.state(), before));
   State bad = copy_of(before);
   bad["ema.w"] = Tensor::zeros({3});
-  CHECK_THROWS_WITH(
-      b.load_state(bad),
-      Equals("Ema: load_state: needs ema.w [2] f32, but the state has another shape or "
-             "dtype. Nothing was loaded"));
+  CHECK_THROWS_WITH(b.load_state(bad),
+                    Equals("Ema: load_state: needs ema.w [2] f32, but the state has another shape or "
+                           "dtype. Nothing was loaded"));
   bad.erase("ema.w");
   bad["ema.v"] = Tensor::zeros({2});
-  CHECK_THROWS_WITH(
-      b.load_state(bad),
-      Equals("Ema: load_state: needs ema.w [2] f32, but the state has none. Nothing was loaded"));
+  CHECK_THROWS_WITH(b.load_state(bad),
+                    Equals("Ema: load_state: needs ema.w [2] f32, but the state has none. Nothing was loaded"));
   CHECK_THROWS_AS(b.load_state({}), ValueError);
   CHECK(same_bits(b.state(), before));
-  CHECK_THROWS_WITH(Ema({p}, {.decay = 1}),
-                    Equals("Ema: decay must be from 0 to below 1, but is 1"));
+  CHECK_THROWS_WITH(Ema({p}, {.decay = 1}), Equals("Ema: decay must be from 0 to below 1, but is 1"));
   CHECK_THROWS_AS(Ema({}), ValueError);
 }

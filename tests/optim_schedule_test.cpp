@@ -34,15 +34,14 @@ TEST_CASE("schedules follow their closed forms", "[optim]") {
 
 TEST_CASE("cosine, one-cycle and plateau follow torch", "[optim]") {
   check_close(first(cosine(8, 0.1), 9),
-              {1.0, 0.9657457896300791, 0.8681980515339464, 0.7222075445642905, 0.55,
-               0.3777924554357097, 0.2318019484660537, 0.134254210369921, 0.1},
+              {1.0, 0.9657457896300791, 0.8681980515339464, 0.7222075445642905, 0.55, 0.3777924554357097,
+               0.2318019484660537, 0.134254210369921, 0.1},
               DType::f64, 8);
   const Schedule cycle = one_cycle(10);
-  check_close(
-      first(cycle, 10),
-      {0.040000000000000036, 0.52, 1.0, 0.9504846320134737, 0.8117456539497631, 0.6112620219362893,
-       0.38874197806371075, 0.18825834605023697, 0.049519367986526286, 4e-06},
-      DType::f64, 8);
+  check_close(first(cycle, 10),
+              {0.040000000000000036, 0.52, 1.0, 0.9504846320134737, 0.8117456539497631, 0.6112620219362893,
+               0.38874197806371075, 0.18825834605023697, 0.049519367986526286, 4e-06},
+              DType::f64, 8);
   CHECK(cycle(1000) == cycle(9));
   CHECK(one_cycle(1)(0) == 1);
 
@@ -77,14 +76,12 @@ TEST_CASE("a plateau is shared by its copies, saved and restored", "[optim]") {
   b.report(1.0);
   CHECK(schedule(0) == 0.5);
   CHECK(b(0) == 0.5);
-  CHECK_THROWS_WITH(b.load_state({}),
-                    Equals("Plateau: load_state: needs one entry, plateau [4] f64"));
+  CHECK_THROWS_WITH(b.load_state({}), Equals("Plateau: load_state: needs one entry, plateau [4] f64"));
 }
 
 TEST_CASE("schedules compose", "[optim]") {
   CHECK(first(product(linear_warmup(2), step_decay(3, 0.5)), 5) == Values{0, 0.5, 1, 0.5, 0.5});
-  CHECK(first(sequence(linear_warmup(2), 2, step_decay(1, 0.5)), 5) ==
-        Values{0, 0.5, 1, 0.5, 0.25});
+  CHECK(first(sequence(linear_warmup(2), 2, step_decay(1, 0.5)), 5) == Values{0, 0.5, 1, 0.5, 0.25});
 }
 
 TEST_CASE("the rate is the base rate times the schedule of the applied updates", "[optim]") {
@@ -107,9 +104,7 @@ TEST_CASE("options of schedules are named with their value", "[optim]") {
   CHECK_THROWS_WITH(linear_warmup(0), Equals("linear_warmup: steps must be at least 1, but is 0"));
   CHECK_THROWS_WITH(cosine(10, -1), Equals("cosine: floor must be not negative, but is -1"));
   CHECK_THROWS_WITH(step_decay(0), Equals("step_decay: every must be at least 1, but is 0"));
-  CHECK_THROWS_WITH(one_cycle(10, {.warmup = 1}),
-                    Equals("one_cycle: warmup must be between 0 and 1, but is 1"));
-  CHECK_THROWS_WITH(Plateau({.factor = 1}),
-                    Equals("Plateau: factor must be between 0 and 1, but is 1"));
+  CHECK_THROWS_WITH(one_cycle(10, {.warmup = 1}), Equals("one_cycle: warmup must be between 0 and 1, but is 1"));
+  CHECK_THROWS_WITH(Plateau({.factor = 1}), Equals("Plateau: factor must be between 0 and 1, but is 1"));
   CHECK_THROWS_WITH(constant(-2), Equals("constant: factor must be not negative, but is -2"));
 }

@@ -24,11 +24,9 @@ std::vector<Parameter> make_parameters() {
 }
 
 std::unique_ptr<Optimizer> make(int kind, const std::vector<Parameter>& p) {
-  if (kind == 0)
-    return std::make_unique<AdamW>(p, AdamWOptions{.lr = 0.01, .accumulate = 3, .clip_norm = 1});
+  if (kind == 0) return std::make_unique<AdamW>(p, AdamWOptions{.lr = 0.01, .accumulate = 3, .clip_norm = 1});
   if (kind == 1)
-    return std::make_unique<SGD>(
-        p, SGDOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.2, .accumulate = 3});
+    return std::make_unique<SGD>(p, SGDOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.2, .accumulate = 3});
   return std::make_unique<SGD>(p, SGDOptions{.lr = 0.1, .accumulate = 3});
 }
 
@@ -39,8 +37,7 @@ void play(Optimizer& o, int k) {
   Tape tape;
   Tensor loss = Tensor::scalar(0, DType::f64);
   for (const Parameter& p : o.parameters())
-    if (p.name != "frozen")
-      loss = loss + sum(p.tensor * normal(p.tensor.shape(), g, 0, 1, p.tensor.dtype()));
+    if (p.name != "frozen") loss = loss + sum(p.tensor * normal(p.tensor.shape(), g, 0, 1, p.tensor.dtype()));
   tape.backward(micro.add(loss, k % 3 + 1));
   if (micro.last()) CHECK(o.step() == Step::applied);
 }
@@ -52,8 +49,7 @@ State weights_of(const std::vector<Parameter>& p) {
 }
 void restore_weights(const std::vector<Parameter>& p, const State& s) {
   for (const Parameter& x : p) {
-    std::memcpy(x.tensor.raw(), s.at(x.name).raw(),
-                static_cast<std::size_t>(x.tensor.meta().bytes()));
+    std::memcpy(x.tensor.raw(), s.at(x.name).raw(), static_cast<std::size_t>(x.tensor.meta().bytes()));
     x.tensor.bump_version();
   }
 }
@@ -103,10 +99,9 @@ TEST_CASE("the names of a state", "[optim]") {
         "momentum_buffer.half "
         "momentum_buffer.wide step.conv.bias step.conv.weight step.half step.wide window "
         "window.count ");
-  CHECK(
-      names(2, 1) ==
-      "applied window window.count window.grad.conv.bias window.grad.conv.weight window.grad.half "
-      "window.grad.wide ");
+  CHECK(names(2, 1) ==
+        "applied window window.count window.grad.conv.bias window.grad.conv.weight window.grad.half "
+        "window.grad.wide ");
   const auto o = make(0, p);
   for (int k = 0; k < 4; ++k) play(*o, k);
   const State s = o->state();

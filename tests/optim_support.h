@@ -38,8 +38,7 @@ inline State copy_of(const State& s) {
 inline bool same_bits(const Tensor& a, const Tensor& b) {
   const Tensor x = contiguous(a), y = contiguous(b);
   return x.shape() == y.shape() && x.dtype() == y.dtype() &&
-         (x.numel() == 0 ||
-          std::memcmp(x.raw(), y.raw(), static_cast<std::size_t>(x.meta().bytes())) == 0);
+         (x.numel() == 0 || std::memcmp(x.raw(), y.raw(), static_cast<std::size_t>(x.meta().bytes())) == 0);
 }
 inline bool same_bits(const State& a, const State& b) {
   if (a.size() != b.size()) return false;
@@ -58,8 +57,7 @@ inline void check_close(const Values& got, const Values& want, DType dtype, doub
   double size = 1;
   for (const double v : want) size = std::max(size, std::abs(v));
   for (std::size_t i = 0; i < got.size(); ++i) {
-    INFO("element " << i << ", got " << got[i] << ", expected " << want[i] << ", bound "
-                    << k * unit * size);
+    INFO("element " << i << ", got " << got[i] << ", expected " << want[i] << ", bound " << k * unit * size);
     CHECK(std::abs(got[i] - want[i]) <= k * unit * size);
   }
 }

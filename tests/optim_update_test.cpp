@@ -12,8 +12,7 @@ using namespace reel::test;
 namespace {
 
 const Values kStart{0.5, -1.25, 2.0};
-const std::vector<Values> kGradients{
-    {0.1, -0.2, 0.3}, {-0.4, 0.05, 0.6}, {0.7, 0.8, -0.9}, {0.0, -1.0, 0.25}};
+const std::vector<Values> kGradients{{0.1, -0.2, 0.3}, {-0.4, 0.05, 0.6}, {0.7, 0.8, -0.9}, {0.0, -1.0, 0.25}};
 
 /// Four updates of three numbers, held against torch's. 64 roundings bound four steps of about ten
 /// each, and the rounding of start and gradients to the dtype.
@@ -34,13 +33,11 @@ void check_trace(const Options& options, const std::vector<Values>& want) {
 }  // namespace
 
 TEST_CASE("SGD follows torch.optim.SGD", "[optim]") {
+  check_trace<SGD>(SGDOptions{.lr = 0.1},
+                   {{0.49, -1.23, 1.97}, {0.53, -1.235, 1.91}, {0.46, -1.315, 2.0}, {0.46, -1.215, 1.975}});
   check_trace<SGD>(
-      SGDOptions{.lr = 0.1},
-      {{0.49, -1.23, 1.97}, {0.53, -1.235, 1.91}, {0.46, -1.315, 2.0}, {0.46, -1.215, 1.975}});
-  check_trace<SGD>(SGDOptions{.lr = 0.1, .momentum = 0.9}, {{0.49, -1.23, 1.97},
-                                                            {0.521, -1.217, 1.883},
-                                                            {0.4789, -1.2853, 1.8947},
-                                                            {0.44101, -1.24677, 1.88023}});
+      SGDOptions{.lr = 0.1, .momentum = 0.9},
+      {{0.49, -1.23, 1.97}, {0.521, -1.217, 1.883}, {0.4789, -1.2853, 1.8947}, {0.44101, -1.24677, 1.88023}});
   check_trace<SGD>(SGDOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.01},
                    {{0.4895, -1.22875, 1.968},
                     {0.50770735, -1.212264875, 1.8958223999999999},
@@ -54,31 +51,27 @@ TEST_CASE("SGD follows torch.optim.SGD", "[optim]") {
 }
 
 TEST_CASE("Adam follows torch.optim.Adam", "[optim]") {
-  check_trace<Adam>(AdamOptions{.lr = 0.1},
-                    {{0.40000000999999902, -1.1500000049999999, 1.9000000033333333},
-                     {0.45595035748512841, -1.1030531911004471, 1.8034818027856336},
-                     {0.4228415530469759, -1.1558697079860296, 1.810141704240801},
-                     {0.39572083514884232, -1.1386036865006233, 1.8028246141386044}});
-  check_trace<Adam>(
-      AdamOptions{.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1},
-      {{0.45033112582781454, -1.2001533742331287, 1.9500998003992016},
-       {0.47398653594814327, -1.1608634703182674, 1.9004644079348447},
-       {0.45086907363046225, -1.180107687417139, 1.8930913635048221},
-       {0.43121812801980214, -1.16106074119998, 1.8759227940912817}});
+  check_trace<Adam>(AdamOptions{.lr = 0.1}, {{0.40000000999999902, -1.1500000049999999, 1.9000000033333333},
+                                             {0.45595035748512841, -1.1030531911004471, 1.8034818027856336},
+                                             {0.4228415530469759, -1.1558697079860296, 1.810141704240801},
+                                             {0.39572083514884232, -1.1386036865006233, 1.8028246141386044}});
+  check_trace<Adam>(AdamOptions{.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1},
+                    {{0.45033112582781454, -1.2001533742331287, 1.9500998003992016},
+                     {0.47398653594814327, -1.1608634703182674, 1.9004644079348447},
+                     {0.45086907363046225, -1.180107687417139, 1.8930913635048221},
+                     {0.43121812801980214, -1.16106074119998, 1.8759227940912817}});
 }
 
 TEST_CASE("AdamW follows torch.optim.AdamW", "[optim]") {
-  check_trace<AdamW>(AdamWOptions{.lr = 0.1},
-                     {{0.39950000999999902, -1.1487500049999997, 1.8980000033333333},
-                      {0.45505085747512841, -1.1006544410954469, 1.7995838027823003},
-                      {0.4214870021795008, -1.152370303539934, 1.8044441204346855},
-                      {0.39394479727918774, -1.1339519117509878, 1.7953225862120541}});
-  check_trace<AdamW>(
-      AdamWOptions{.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.2},
-      {{0.4454950495049505, -1.1877487562189055, 1.9301661129568106},
-       {0.47108767048616956, -1.1548152204902877, 1.862149466574067},
-       {0.44737174364583843, -1.1731220282164836, 1.8506228786030292},
-       {0.42819917985902806, -1.1504580420984838, 1.8301348543093912}});
+  check_trace<AdamW>(AdamWOptions{.lr = 0.1}, {{0.39950000999999902, -1.1487500049999997, 1.8980000033333333},
+                                               {0.45505085747512841, -1.1006544410954469, 1.7995838027823003},
+                                               {0.4214870021795008, -1.152370303539934, 1.8044441204346855},
+                                               {0.39394479727918774, -1.1339519117509878, 1.7953225862120541}});
+  check_trace<AdamW>(AdamWOptions{.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.2},
+                     {{0.4454950495049505, -1.1877487562189055, 1.9301661129568106},
+                      {0.47108767048616956, -1.1548152204902877, 1.862149466574067},
+                      {0.44737174364583843, -1.1731220282164836, 1.8506228786030292},
+                      {0.42819917985902806, -1.1504580420984838, 1.8301348543093912}});
 }
 
 TEST_CASE("half parameters keep f32 master numbers", "[optim]") {
@@ -132,8 +125,7 @@ TEST_CASE("gradients of any dtype and order are taken", "[optim]") {
     CHECK(optimizer.step() == Step::applied);
     CHECK(values_of(w) == Values{-1, -3, -5, -2, -4, -6});
   }
-  const Tensor image =
-      Tensor::empty(Meta({1, 2, 1, 2}, DType::f32, Layout::channels_last)).set_requires_grad();
+  const Tensor image = Tensor::empty(Meta({1, 2, 1, 2}, DType::f32, Layout::channels_last)).set_requires_grad();
   std::memset(image.raw(), 0, 16);
   SGD optimizer({{"image", image}}, {.lr = 1});
   optimizer.next().add(Tensor::scalar(0), 1);
@@ -156,8 +148,7 @@ TEST_CASE("the mean over n terms is rounded once", "[optim]") {
   }
 }
 
-TEST_CASE("a parameter without a gradient is left as it is, with its own count of updates",
-          "[optim]") {
+TEST_CASE("a parameter without a gradient is left as it is, with its own count of updates", "[optim]") {
   const Parameter used = weight("used", {1.0}), late = weight("late", {1.0});
   AdamW optimizer({used, late}, {.lr = 0.1});
   const std::uint32_t version = late.tensor.version();
@@ -182,8 +173,7 @@ TEST_CASE("an update is an in-place change that a tape notices", "[optim]") {
   const Tensor loss = sum(w.tensor * w.tensor);
   w.tensor.set_grad(tensor({1.0, 1.0}));
   CHECK(optimizer.step() == Step::applied);
-  CHECK_THROWS_WITH(tape.backward(loss),
-                    Catch::Matchers::Contains("was changed in place after the op had saved it"));
+  CHECK_THROWS_WITH(tape.backward(loss), Catch::Matchers::Contains("was changed in place after the op had saved it"));
 }
 
 TEST_CASE("results do not depend on the number of threads", "[optim]") {
@@ -207,9 +197,7 @@ TEST_CASE("results do not depend on the number of threads", "[optim]") {
     s["norm"] = Tensor::scalar(optimizer->gradient_norm(), DType::f64);
     return s;
   };
-  const auto adam = [](const auto& p) {
-    return std::make_unique<AdamW>(p, AdamWOptions{.clip_norm = 1.0});
-  };
+  const auto adam = [](const auto& p) { return std::make_unique<AdamW>(p, AdamWOptions{.clip_norm = 1.0}); };
   const auto sgd = [](const auto& p) {
     return std::make_unique<SGD>(p, SGDOptions{.momentum = 0.9, .clip_norm = 1.0});
   };
@@ -225,43 +213,32 @@ TEST_CASE("options outside of their domain are named with their value", "[optim]
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK_THROWS_WITH(SGD(p, {.lr = -1}), Equals("SGD: lr must be not negative, but is -1"));
   CHECK_THROWS_WITH(SGD(p, {.lr = nan}), Equals("SGD: lr must be not negative, but is nan"));
-  CHECK_THROWS_WITH(SGD(p, {.momentum = -0.5}),
-                    Equals("SGD: momentum must be not negative, but is -0.5"));
-  CHECK_THROWS_WITH(SGD(p, {.dampening = 2}),
-                    Equals("SGD: dampening must be from 0 to 1, but is 2"));
-  CHECK_THROWS_WITH(SGD(p, {.weight_decay = -1}),
-                    Equals("SGD: weight_decay must be not negative, but is -1"));
-  CHECK_THROWS_WITH(
-      SGD(p, {.nesterov = true}),
-      Equals("SGD: nesterov needs momentum above 0 and no dampening: momentum 0, dampening 0"));
-  CHECK_THROWS_WITH(SGD(p, {.accumulate = 0}),
-                    Equals("SGD: accumulate must be at least 1, but is 0"));
+  CHECK_THROWS_WITH(SGD(p, {.momentum = -0.5}), Equals("SGD: momentum must be not negative, but is -0.5"));
+  CHECK_THROWS_WITH(SGD(p, {.dampening = 2}), Equals("SGD: dampening must be from 0 to 1, but is 2"));
+  CHECK_THROWS_WITH(SGD(p, {.weight_decay = -1}), Equals("SGD: weight_decay must be not negative, but is -1"));
+  CHECK_THROWS_WITH(SGD(p, {.nesterov = true}),
+                    Equals("SGD: nesterov needs momentum above 0 and no dampening: momentum 0, dampening 0"));
+  CHECK_THROWS_WITH(SGD(p, {.accumulate = 0}), Equals("SGD: accumulate must be at least 1, but is 0"));
   CHECK_THROWS_WITH(SGD(p, {.clip_norm = 0}), Equals("SGD: clip_norm must be above 0, but is 0"));
-  CHECK_THROWS_WITH(SGD(p, {.clip_value = -1}),
-                    Equals("SGD: clip_value must be above 0, but is -1"));
+  CHECK_THROWS_WITH(SGD(p, {.clip_value = -1}), Equals("SGD: clip_value must be above 0, but is -1"));
   CHECK_THROWS_WITH(SGD(p, {.clip_norm = 1, .clip_value = 2}),
                     Equals("SGD: clip_norm 1 and clip_value 2 exclude each other. Choose one"));
-  CHECK_THROWS_WITH(Adam(p, {.beta1 = 1}),
-                    Equals("Adam: beta1 must be from 0 to below 1, but is 1"));
-  CHECK_THROWS_WITH(Adam(p, {.beta2 = -0.1}),
-                    Equals("Adam: beta2 must be from 0 to below 1, but is -0.1"));
+  CHECK_THROWS_WITH(Adam(p, {.beta1 = 1}), Equals("Adam: beta1 must be from 0 to below 1, but is 1"));
+  CHECK_THROWS_WITH(Adam(p, {.beta2 = -0.1}), Equals("Adam: beta2 must be from 0 to below 1, but is -0.1"));
   CHECK_THROWS_WITH(AdamW(p, {.eps = 0}), Equals("AdamW: eps must be above 0, but is 0"));
-  CHECK_THROWS_WITH(AdamW(p, {.weight_decay = -1}),
-                    Equals("AdamW: weight_decay must be not negative, but is -1"));
+  CHECK_THROWS_WITH(AdamW(p, {.weight_decay = -1}), Equals("AdamW: weight_decay must be not negative, but is -1"));
   CHECK_THROWS_AS(SGD(p, {.lr = -1}), ValueError);
 }
 
 TEST_CASE("parameters that cannot be trained are refused", "[optim]") {
   using Catch::Matchers::Equals;
   const Parameter w = weight("w", {1.0});
-  CHECK_THROWS_WITH(
-      SGD({}),
-      Equals("SGD: there are no parameters. Pass model.parameters(), and register every layer with "
-             "child() and every weight with parameter()"));
+  CHECK_THROWS_WITH(SGD({}),
+                    Equals("SGD: there are no parameters. Pass model.parameters(), and register every layer with "
+                           "child() and every weight with parameter()"));
   CHECK_THROWS_WITH(SGD({w, weight("w", {2.0})}), Equals("SGD: two parameters are named w"));
-  CHECK_THROWS_WITH(
-      SGD({w, {"v", w.tensor}}),
-      Equals("SGD: parameter v is the same tensor as an earlier one. List a shared weight once"));
+  CHECK_THROWS_WITH(SGD({w, {"v", w.tensor}}),
+                    Equals("SGD: parameter v is the same tensor as an earlier one. List a shared weight once"));
   CHECK_THROWS_WITH(SGD({{"", w.tensor}}), Equals("SGD: parameter 0 \"\" has no name"));
   CHECK_THROWS_WITH(SGD({{"e", Tensor{}}}), Equals("SGD: parameter 0 \"e\" is an empty tensor"));
   CHECK_THROWS_WITH(SGD({{"i", Tensor::zeros({1}, DType::i64)}}),
@@ -276,8 +253,7 @@ TEST_CASE("a parameter that is converted behind the optimizer's back is an error
   SGD optimizer({w}, {.lr = 1});
   optimizer.next().add(Tensor::scalar(0), 1);
   w.tensor.adopt(tensor({1.0}, DType::f16));
-  CHECK_THROWS_WITH(
-      optimizer.step(),
-      Catch::Matchers::Equals("SGD: parameter w is f16 [1], but was f32 when the optimizer "
-                              "was made. Convert the model first"));
+  CHECK_THROWS_WITH(optimizer.step(),
+                    Catch::Matchers::Equals("SGD: parameter w is f16 [1], but was f32 when the optimizer "
+                                            "was made. Convert the model first"));
 }

@@ -36,8 +36,7 @@ Values weight_after(const std::vector<std::int64_t>& sizes, DType dtype) {
 TEST_CASE("uneven micro-batches give the gradient of the whole batch", "[optim]") {
   const Values want{1. / 3, -1. / 3, -4. / 15, 7. / 15, -1. / 15, -2. / 15};  // minus the gradient
   for (const DType dtype : {DType::f32, DType::f64})
-    for (const auto& sizes :
-         std::vector<std::vector<std::int64_t>>{{4, 1}, {3, 2}, {1, 1, 1, 1, 1}, {5}})
+    for (const auto& sizes : std::vector<std::vector<std::int64_t>>{{4, 1}, {3, 2}, {1, 1, 1, 1, 1}, {5}})
       check_close(weight_after(sizes, dtype), want, dtype, 20);  // 5 terms, each of a few roundings
 }
 
@@ -68,8 +67,7 @@ TEST_CASE("the tail of an epoch is flushed, carried or dropped", "[optim]") {
       micro_step(optimizer, p.tensor, {1});
       const std::int64_t before = optimizer.applied();
       if (optimizer.taken() == 2) CHECK(optimizer.step() == Step::applied);
-      if (batch % 5 == 0)
-        CHECK(optimizer.end_epoch() == (tail == Tail::flush ? Step::applied : Step::empty));
+      if (batch % 5 == 0) CHECK(optimizer.end_epoch() == (tail == Tail::flush ? Step::applied : Step::empty));
       if (optimizer.applied() > before) after.push_back(batch);
     }
     CHECK(p.tensor.item() == -static_cast<double>(after.size()));
@@ -143,25 +141,22 @@ TEST_CASE("a micro-batch that is announced as the last closes the window", "[opt
 TEST_CASE("calls out of order are errors that say what to do, and change nothing", "[optim]") {
   const Parameter p = weight("w", {0});
   SGD optimizer({p}, {.lr = 1, .accumulate = 4});
-  CHECK_THROWS_WITH(
-      optimizer.step(),
-      Equals("SGD: step: no micro-batch of the window has begun. Call next() before each "
-             "backward pass"));
+  CHECK_THROWS_WITH(optimizer.step(),
+                    Equals("SGD: step: no micro-batch of the window has begun. Call next() before each "
+                           "backward pass"));
   CHECK(optimizer.flush() == Step::empty);
   micro_step(optimizer, p.tensor, {1});
   micro_step(optimizer, p.tensor, {1});
   CHECK_THROWS_AS(optimizer.step(), StateError);
-  CHECK_THROWS_WITH(
-      optimizer.step(),
-      Equals("SGD: step: this is micro-batch 2 of 4. Take the others with next(), or call "
-             "flush() to update with these"));
+  CHECK_THROWS_WITH(optimizer.step(),
+                    Equals("SGD: step: this is micro-batch 2 of 4. Take the others with next(), or call "
+                           "flush() to update with these"));
   CHECK(p.tensor.grad().item() == 2);
   micro_step(optimizer, p.tensor, {1});
   micro_step(optimizer, p.tensor, {1});
-  CHECK_THROWS_WITH(
-      optimizer.next(),
-      Equals("SGD: next: the window's 4 of 4 micro-batches have been taken. Call step(), or "
-             "discard() to forget them"));
+  CHECK_THROWS_WITH(optimizer.next(),
+                    Equals("SGD: next: the window's 4 of 4 micro-batches have been taken. Call step(), or "
+                           "discard() to forget them"));
   CHECK_THROWS_WITH(optimizer.step(0), Equals("SGD: loss_scale must be above 0, but is 0"));
   CHECK(optimizer.step() == Step::applied);
   CHECK(p.tensor.item() == -1);
@@ -172,17 +167,15 @@ TEST_CASE("calls out of order are errors that say what to do, and change nothing
                     Equals("MicroBatch: add: micro-batch 1 of 4 is over. Use the one that "
                            "next() returned last"));
   const MicroBatch now = optimizer.next();
-  CHECK_THROWS_WITH(
-      now.add(Tensor::scalar(0), -1),
-      Equals("MicroBatch: add: the count must be finite and not negative, but is -1"));
+  CHECK_THROWS_WITH(now.add(Tensor::scalar(0), -1),
+                    Equals("MicroBatch: add: the count must be finite and not negative, but is -1"));
   CHECK_THROWS_WITH(now.add(Tensor::zeros({2}), 1),
                     Equals("MicroBatch: add: the sum must be one number, but its shape is [2]"));
   CHECK_THROWS_WITH(now.add(Tensor::scalar(0), Tensor::zeros({3})),
                     Equals("MicroBatch: add: the count must be one number, but its shape is [3]"));
   CHECK(optimizer.window_count().item() == 0);
   optimizer.set_schedule([](std::int64_t) { return -1.0; });
-  CHECK_THROWS_WITH(optimizer.flush(),
-                    Equals("SGD: the schedule's lr must be not negative, but is -1"));
+  CHECK_THROWS_WITH(optimizer.flush(), Equals("SGD: the schedule's lr must be not negative, but is -1"));
 }
 
 TEST_CASE("a loss that was never added is an error, not a silent standstill", "[optim]") {
@@ -191,10 +184,9 @@ TEST_CASE("a loss that was never added is an error, not a silent standstill", "[
   const MicroBatch micro = optimizer.next();
   Tape tape;
   tape.backward(sum(p.tensor));
-  CHECK_THROWS_WITH(
-      optimizer.step(),
-      Equals("SGD: step: parameter w has a gradient, but no loss was added to the window. "
-             "Write tape.backward(micro.add(loss))"));
+  CHECK_THROWS_WITH(optimizer.step(),
+                    Equals("SGD: step: parameter w has a gradient, but no loss was added to the window. "
+                           "Write tape.backward(micro.add(loss))"));
   micro.add(Tensor::scalar(0), 1);  // better late than never
   CHECK(optimizer.step() == Step::applied);
   CHECK(p.tensor.item() == -1);
@@ -226,8 +218,7 @@ TEST_CASE("an auxiliary loss joins with its own count", "[optim]") {
       const MicroBatch micro = optimizer.next();
       const Tensor count = Tensor::scalar(n, DType::f64);
       Tape tape;
-      const Tensor main = micro.add(sum(p.tensor * s), count),
-                   extra = micro.auxiliary(sum(p.tensor * a), count);
+      const Tensor main = micro.add(sum(p.tensor * s), count), extra = micro.auxiliary(sum(p.tensor * a), count);
       tape.backward(main + extra);
     }
     CHECK(optimizer.window_count().item() == 4);
@@ -258,19 +249,15 @@ TEST_CASE("an optimizer without gradients is legal", "[optim]") {
   CHECK(optimizer.applied() == 2);
   CHECK(optimizer.without_gradient() == 2);
   CHECK(optimizer.gradient_norm() == 0);
-  CHECK(
-      said ==
-      std::vector<std::string>{
-          "AdamW: 2 of 2 parameters got no gradient and were left as they are. This is said once"});
+  CHECK(said == std::vector<std::string>{
+                    "AdamW: 2 of 2 parameters got no gradient and were left as they are. This is said once"});
 }
 
 TEST_CASE("a step asks the heap for nothing in a steady state", "[optim]") {
   std::vector<Parameter> parameters;
-  for (int i = 0; i < 4; ++i)
-    parameters.push_back(weight("w" + std::to_string(i), Values(32, 1.0)));
+  for (int i = 0; i < 4; ++i) parameters.push_back(weight("w" + std::to_string(i), Values(32, 1.0)));
   AdamW optimizer(parameters, {.lr = 1e-3, .accumulate = 2, .clip_norm = 1});
-  const Tensor gradient = Tensor::full({32}, 0.5), count = Tensor::scalar(4, DType::f64),
-               loss = Tensor::scalar(0);
+  const Tensor gradient = Tensor::full({32}, 0.5), count = Tensor::scalar(4, DType::f64), loss = Tensor::scalar(0);
   std::int64_t calls = 0;
   for (int k = 0; k < 4; ++k) {
     const std::int64_t before = system_allocator().stats().allocations;

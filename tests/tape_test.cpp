@@ -11,7 +11,9 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-Tensor leaf(const Shape& shape, std::initializer_list<float> v) { return Tensor::from(shape, v).set_requires_grad(); }
+Tensor leaf(const Shape& shape, std::initializer_list<float> v) {
+  return Tensor::from(shape, v).set_requires_grad();
+}
 using Floats = std::vector<float>;
 
 }  // namespace
@@ -67,7 +69,8 @@ TEST_CASE("misuse of backward is an error that says what to do", "[tape]") {
   {
     Tape tape;
     CHECK_THROWS_WITH(tape.backward(x * x), Contains("the loss must be one number, but its shape is [2]"));
-    CHECK_THROWS_WITH(tape.backward(Tensor::scalar(1)), Contains("does not depend on any tensor that requires a gradient"));
+    CHECK_THROWS_WITH(tape.backward(Tensor::scalar(1)),
+                      Contains("does not depend on any tensor that requires a gradient"));
     const Tensor y = sum(x);
     tape.backward(y);
     CHECK_THROWS_WITH(tape.backward(y), Contains("already played"));
@@ -88,7 +91,8 @@ TEST_CASE("a saved tensor that was changed in place is named", "[tape]") {
   const Tensor y = sum(mul(x, w));
   w.data<float>()[0] = 7;
   w.bump_version();
-  CHECK_THROWS_WITH(tape.backward(y), Contains("mul: input 1 [2] was changed in place after the op had saved it (version 0, now 1)"));
+  CHECK_THROWS_WITH(tape.backward(y),
+                    Contains("mul: input 1 [2] was changed in place after the op had saved it (version 0, now 1)"));
   CHECK_FALSE(x.grad());
 }
 

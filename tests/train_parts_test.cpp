@@ -39,8 +39,7 @@ TEST_CASE("progress goes through a checkpoint with every bit, NaN too", "[train]
   p.log_bytes = 12345;
   p.window = {.loss = 0.1, .count = 3, .correct = 1, .images = 3, .seconds = 1e-9};
   p.epoch.loss = std::numeric_limits<double>::quiet_NaN();
-  p.history = {{1. / 3, 0.5, 0.25, 0.75, 1e-3, 2, 100},
-               {std::numeric_limits<double>::infinity(), 0, 0, 0.5, 0, 0, 0}};
+  p.history = {{1. / 3, 0.5, 0.25, 0.75, 1e-3, 2, 100}, {std::numeric_limits<double>::infinity(), 0, 0, 0.5, 0, 0, 0}};
   const Progress q = progress_from(nlohmann::json::parse(dump(counters_of(p))), numbers_of(p));
   CHECK(counters_of(q) == counters_of(p));
   CHECK(q.window.loss == 0.1);
@@ -70,8 +69,7 @@ TEST_CASE("curves can be drawn of anything", "[train]") {
   p.curve.add(1, std::numeric_limits<double>::quiet_NaN());
   p.curve.add(2, std::numeric_limits<double>::infinity());
   p.curve.add(3, 1e30);
-  p.history.push_back(
-      {std::nan(""), std::nan(""), std::numeric_limits<double>::infinity(), 0, 0, 0, 0});
+  p.history.push_back({std::nan(""), std::nan(""), std::numeric_limits<double>::infinity(), 0, 0, 0, 0});
   const std::string svg = curves_svg(p, "a < b & \"c\"", 3);
   CHECK(svg.find("a &lt; b &amp;") != std::string::npos);
   for (const char* bad : {"nan", "inf\"", "inf "}) CHECK(svg.find(bad) == std::string::npos);
@@ -103,6 +101,5 @@ TEST_CASE("settings fill in what suits the data", "[train]") {
   CHECK(s.epochs == 3);
   CHECK(s.lr == 0.05);
   CHECK(s.weight_decay == 0);
-  CHECK(dump(to_json(settings_from_json(nlohmann::json::parse(dump(to_json(s)))))) ==
-        dump(to_json(s)));
+  CHECK(dump(to_json(settings_from_json(nlohmann::json::parse(dump(to_json(s)))))) == dump(to_json(s)));
 }

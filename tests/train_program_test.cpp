@@ -33,8 +33,7 @@ bool well_formed(const std::string& xml) {
 
 TEST_CASE("a run ends with one line of JSON, a log and a picture", "[train]") {
   const TemporaryFolder folder;
-  const Finished run =
-      run_train(folder, kTiny + Words{"--accumulate", "3", "--json", "--out", "out"});
+  const Finished run = run_train(folder, kTiny + Words{"--accumulate", "3", "--json", "--out", "out"});
   INFO(run.err);
   REQUIRE(run.code == 0);
   CHECK(lines_of(run.out).size() == 1);
@@ -42,8 +41,8 @@ TEST_CASE("a run ends with one line of JSON, a log and a picture", "[train]") {
   const nlohmann::json json = run.json();
   std::set<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.insert(key);
-  CHECK(keys == std::set<std::string>{"test_accuracy", "train_seconds", "images_per_second",
-                                      "steps", "final_loss", "peak_bytes", "parameters_sha256"});
+  CHECK(keys == std::set<std::string>{"test_accuracy", "train_seconds", "images_per_second", "steps", "final_loss",
+                                      "peak_bytes", "parameters_sha256"});
   CHECK(json["test_accuracy"].get<double>() > 0.5);
   CHECK(json["train_seconds"].get<double>() > 0);
   CHECK(json["images_per_second"].get<double>() > 0);
@@ -53,8 +52,7 @@ TEST_CASE("a run ends with one line of JSON, a log and a picture", "[train]") {
   CHECK(json["parameters_sha256"].get<std::string>().size() == 64);
 
   std::vector<std::string> events;
-  for (const nlohmann::json& o : log_without_times(folder / "out/log.jsonl"))
-    events.push_back(o["event"]);
+  for (const nlohmann::json& o : log_without_times(folder / "out/log.jsonl")) events.push_back(o["event"]);
   CHECK(events.size() == 1 + 16 + 2 + 1);
   CHECK(std::ranges::count(events, "step") == 16);
   CHECK(std::ranges::count(events, "epoch") == 2);
@@ -91,8 +89,8 @@ TEST_CASE("the number of threads changes no bit", "[train]") {
     std::set<std::string> hashes;
     for (const char* threads : {"1", "2", "3"}) {
       const TemporaryFolder folder;
-      const Finished run = run_train(folder, {"--data", "digits", "--model", model, "--steps", "6",
-                                              "--batch", "96", "--json", "--threads", threads});
+      const Finished run = run_train(folder, {"--data", "digits", "--model", model, "--steps", "6", "--batch", "96",
+                                              "--json", "--threads", threads});
       INFO(run.err);
       REQUIRE(run.code == 0);
       hashes.insert(run.json()["parameters_sha256"]);
@@ -119,10 +117,8 @@ TEST_CASE("bad arguments are told in one line and write nothing", "[train]") {
   put_file(folder / "file", "");
   std::filesystem::create_directory(folder / "empty");
   std::filesystem::create_directory(folder / "short");
-  put_file(folder / "short/train-images-idx3-ubyte",
-           number(0x803, 4, true) + number(1u << 31, 4, true) + "x");
-  put_file(folder / "short/train-labels-idx1-ubyte",
-           number(0x801, 4, true) + number(3, 4, true) + "xyz");
+  put_file(folder / "short/train-images-idx3-ubyte", number(0x803, 4, true) + number(1u << 31, 4, true) + "x");
+  put_file(folder / "short/train-labels-idx1-ubyte", number(0x801, 4, true) + number(3, 4, true) + "xyz");
   const std::vector<std::pair<Words, std::string>> cases = {
       {{"--unknown"}, "--unknown"},
       {{"stray"}, "stray"},
@@ -180,8 +176,7 @@ TEST_CASE("bad arguments are told in one line and write nothing", "[train]") {
     Words all = arguments;
     if (std::ranges::count(arguments, "--data") == 0) all = all + Words{"--data", "digits"};
     const Finished run = run_train(folder, all);
-    INFO(arguments[0] << " " << (arguments.size() > 1 ? arguments[1] : "") << ": " << run.out
-                      << run.err);
+    INFO(arguments[0] << " " << (arguments.size() > 1 ? arguments[1] : "") << ": " << run.out << run.err);
     CHECK(run.code == 2);
     CHECK(run.out.empty());
     CHECK(run.err.starts_with("reel-train: "));

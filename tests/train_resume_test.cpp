@@ -17,16 +17,13 @@ const char* const kCheckpoint = "out/checkpoint.safetensors";
 /// Ways to train that keep different things in a checkpoint. An epoch has 12 micro-batches.
 const std::vector<Words> kWays = {
     {"--model", "mlp", "--batch", "128", "--accumulate", "5", "--tail", "carry"},
-    {"--model", "lenet", "--batch", "128", "--accumulate", "5", "--tail", "flush", "--optimizer",
-     "sgd", "--ema", "0.9", "--label-smoothing", "0.1", "--schedule", "plateau", "--clip", "1"},
-    {"--model", "resnet", "--batch", "128", "--accumulate", "5", "--tail", "drop", "--optimizer",
-     "adam", "--schedule", "onecycle"},
+    {"--model", "lenet", "--batch", "128", "--accumulate", "5", "--tail", "flush", "--optimizer", "sgd", "--ema", "0.9",
+     "--label-smoothing", "0.1", "--schedule", "plateau", "--clip", "1"},
+    {"--model", "resnet", "--batch", "128", "--accumulate", "5", "--tail", "drop", "--optimizer", "adam", "--schedule",
+     "onecycle"},
 };
 
-void check_same_run(const Finished& a,
-                    const Finished& b,
-                    const std::string& log_a,
-                    const std::string& log_b) {
+void check_same_run(const Finished& a, const Finished& b, const std::string& log_a, const std::string& log_b) {
   const nlohmann::json x = a.json(), y = b.json();
   for (const char* key : {"test_accuracy", "steps", "final_loss", "parameters_sha256"}) {
     INFO(key);
@@ -38,8 +35,7 @@ void check_same_run(const Finished& a,
 const Words kResume = {"--resume", "--out", "out", "--json", "--threads", "1"};
 
 std::int64_t taken_in_window(const std::string& path) {
-  return static_cast<std::int64_t>(
-      load_safetensors(path).tensors.at("optimizer.window").to_vector<double>()[0]);
+  return static_cast<std::int64_t>(load_safetensors(path).tensors.at("optimizer.window").to_vector<double>()[0]);
 }
 
 }  // namespace
@@ -64,14 +60,12 @@ TEST_CASE("a run cut by --steps goes on to the same bits", "[train]") {
 }
 
 TEST_CASE("a run stopped by SIGTERM again and again goes on to the same bits", "[train]") {
-  const Words all =
-      kDigits + Words{"--model", "lenet",        "--epochs", "12",     "--batch", "32", "--ema",
-                      "0.9",     "--accumulate", "7",        "--json", "--out",   "out"};
+  const Words all = kDigits + Words{"--model", "lenet",        "--epochs", "12",     "--batch", "32", "--ema",
+                                    "0.9",     "--accumulate", "7",        "--json", "--out",   "out"};
   const TemporaryFolder whole, folder;
   const Finished unbroken = run_train(whole, all);
   REQUIRE(unbroken.code == 0);
-  const auto pause =
-      std::chrono::duration<double>(unbroken.json()["train_seconds"].get<double>() / 9);
+  const auto pause = std::chrono::duration<double>(unbroken.json()["train_seconds"].get<double>() / 9);
   int stops = 0, in_window = 0;
   Finished last;
   for (Words arguments = all;; arguments = kResume) {
@@ -99,9 +93,8 @@ TEST_CASE("a run stopped by SIGTERM again and again goes on to the same bits", "
 }
 
 TEST_CASE("a process killed while it saves leaves a whole checkpoint", "[train]") {
-  const Words all =
-      kDigits + Words{"--model", "mlp", "--epochs",     "8", "--batch", "64", "--json",
-                      "--out",   "out", "--save-every", "1"};
+  const Words all = kDigits + Words{"--model", "mlp", "--epochs",     "8", "--batch", "64", "--json",
+                                    "--out",   "out", "--save-every", "1"};
   const TemporaryFolder whole, folder;
   const Finished unbroken = run_train(whole, all);
   REQUIRE(unbroken.code == 0);
@@ -113,8 +106,7 @@ TEST_CASE("a process killed while it saves leaves a whole checkpoint", "[train]"
   for (; kills < 50; ++kills) {
     Training training(folder, resume);
     const auto before = std::filesystem::last_write_time(folder / kCheckpoint);
-    training.wait_until(
-        [&] { return std::filesystem::last_write_time(folder / kCheckpoint) != before; });
+    training.wait_until([&] { return std::filesystem::last_write_time(folder / kCheckpoint) != before; });
     usleep(static_cast<unsigned>(random() % 8000));
     training.send(SIGKILL);
     last = training.wait();
@@ -136,16 +128,15 @@ TEST_CASE("--resume of a finished run shows its result again", "[train]") {
   const Finished again = run_train(folder, kResume);
   REQUIRE(again.code == 0);
   check_same_run(first, again, folder / "out/log.jsonl", folder / "out/log.jsonl");
-  const Finished elsewhere =
-      run_train(folder, {"--resume", kCheckpoint, "--out", "copy", "--json"});
+  const Finished elsewhere = run_train(folder, {"--resume", kCheckpoint, "--out", "copy", "--json"});
   INFO(elsewhere.err);
   REQUIRE(elsewhere.code == 0);
   check_same_run(first, elsewhere, folder / "out/log.jsonl", folder / "copy/log.jsonl");
 }
 
 TEST_CASE("a schedule that does not look ahead can be extended", "[train]") {
-  const Words all = kDigits + Words{"--model", "mlp",    "--schedule", "constant", "--warmup",
-                                    "2",       "--json", "--out",      "out"};
+  const Words all =
+      kDigits + Words{"--model", "mlp", "--schedule", "constant", "--warmup", "2", "--json", "--out", "out"};
   const TemporaryFolder whole, folder;
   const Finished unbroken = run_train(whole, all + Words{"--epochs", "3"});
   REQUIRE(run_train(folder, all + Words{"--epochs", "1"}).code == 0);
@@ -155,12 +146,9 @@ TEST_CASE("a schedule that does not look ahead can be extended", "[train]") {
   CHECK(rest.json()["parameters_sha256"] == unbroken.json()["parameters_sha256"]);
 }
 
-TEST_CASE("checkpoints that do not fit are refused, with both values, and nothing changes",
-          "[train]") {
+TEST_CASE("checkpoints that do not fit are refused, with both values, and nothing changes", "[train]") {
   const TemporaryFolder folder;
-  REQUIRE(
-      run_train(folder, kTiny + Words{"--accumulate", "3", "--steps", "4", "--out", "out"}).code ==
-      0);
+  REQUIRE(run_train(folder, kTiny + Words{"--accumulate", "3", "--steps", "4", "--out", "out"}).code == 0);
   const std::string good = get_file(folder / kCheckpoint);
   const SafeTensors parts = load_safetensors(folder / kCheckpoint);
   const std::string other = folder / "other.safetensors";
@@ -181,8 +169,7 @@ TEST_CASE("checkpoints that do not fit are refused, with both values, and nothin
     CHECK(!std::filesystem::exists(folder / "new"));
   };
   /// The checkpoint with one text replaced.
-  const auto with_text = [&](const std::string& key, const std::string& from,
-                             const std::string& to) {
+  const auto with_text = [&](const std::string& key, const std::string& from, const std::string& to) {
     SafeTensors changed = parts;
     std::string& text = changed.metadata.at(key);
     REQUIRE(text.find(from) != std::string::npos);
@@ -192,21 +179,15 @@ TEST_CASE("checkpoints that do not fit are refused, with both values, and nothin
 
   SECTION("asked for other settings") {
     const std::vector<std::pair<Words, Words>> cases = {
-        {{"--model", "lenet"}, {"mlp", "lenet"}},
-        {{"--batch", "32"}, {"64", "32"}},
-        {{"--accumulate", "4"}, {"3", "4"}},
-        {{"--optimizer", "sgd"}, {"adamw", "sgd"}},
-        {{"--lr", "0.5"}, {"0.004", "0.5"}},
-        {{"--data", "fashion-mnist"}, {"digits", "fashion-mnist"}},
-        {{"--seed", "3"}, {"seed 0", "seed 3"}},
-        {{"--epochs", "7"}, {"epochs 2", "epochs 7"}},
+        {{"--model", "lenet"}, {"mlp", "lenet"}}, {{"--batch", "32"}, {"64", "32"}},
+        {{"--accumulate", "4"}, {"3", "4"}},      {{"--optimizer", "sgd"}, {"adamw", "sgd"}},
+        {{"--lr", "0.5"}, {"0.004", "0.5"}},      {{"--data", "fashion-mnist"}, {"digits", "fashion-mnist"}},
+        {{"--seed", "3"}, {"seed 0", "seed 3"}},  {{"--epochs", "7"}, {"epochs 2", "epochs 7"}},
     };
-    for (const auto& [arguments, texts] : cases)
-      refused(Words{"--resume", "--out", "out"} + arguments, texts);
+    for (const auto& [arguments, texts] : cases) refused(Words{"--resume", "--out", "out"} + arguments, texts);
   }
   SECTION("cut anywhere") {
-    for (std::size_t n :
-         {std::size_t{0}, std::size_t{7}, std::size_t{100}, good.size() / 2, good.size() - 1}) {
+    for (std::size_t n : {std::size_t{0}, std::size_t{7}, std::size_t{100}, good.size() / 2, good.size() - 1}) {
       put_file(other, good.substr(0, n));
       refused_other({});
     }
@@ -243,8 +224,7 @@ TEST_CASE("checkpoints that do not fit are refused, with both values, and nothin
   }
   SECTION("a tensor is absent, too much or of another shape") {
     for (const auto& [name, tensor] : parts.tensors) {
-      if (name.starts_with("model.") && name.ends_with("weight"))
-        continue;  // one of each kind is enough
+      if (name.starts_with("model.") && name.ends_with("weight")) continue;  // one of each kind is enough
       SafeTensors changed = parts;
       changed.tensors.erase(name);
       save_safetensors(other, changed.tensors, changed.metadata);

@@ -39,8 +39,7 @@ struct Finished {
 /// A training process under way.
 class Training {
  public:
-  Training(const TemporaryFolder& folder, const Words& arguments)
-      : out_(folder / "stdout"), err_(folder / "stderr") {
+  Training(const TemporaryFolder& folder, const Words& arguments) : out_(folder / "stdout"), err_(folder / "stderr") {
     Words all = Words{REEL_TRAIN_PROGRAM} + arguments;
     std::vector<char*> argv;
     for (std::string& a : all) argv.push_back(a.data());
@@ -110,8 +109,7 @@ inline std::vector<nlohmann::json> log_without_times(const std::string& path) {
   std::vector<nlohmann::json> objects;
   for (const std::string& line : lines_of(get_file(path))) {
     nlohmann::json o = nlohmann::json::parse(line);
-    for (const char* time : {"seconds", "train_seconds", "images_per_second", "peak_bytes"})
-      o.erase(time);
+    for (const char* time : {"seconds", "train_seconds", "images_per_second", "peak_bytes"}) o.erase(time);
     objects.push_back(o);
   }
   return objects;

@@ -9,12 +9,10 @@ namespace {
 
 void require_operands(const Tensor& q, const Tensor& k, const Tensor& v) {
   const auto fits = [&] {
-    return q.rank() >= 2 && k.rank() >= 2 && v.rank() >= 2 && q.size(-1) == k.size(-1) &&
-           k.size(-2) == v.size(-2);
+    return q.rank() >= 2 && k.rank() >= 2 && v.rank() >= 2 && q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2);
   };
-  check<ShapeError>(
-      fits(), "attention: needs q [..., tq, d], k [..., tk, d], v [..., tk, dv], but they are: q ",
-      q.shape(), ", k ", k.shape(), ", v ", v.shape());
+  check<ShapeError>(fits(), "attention: needs q [..., tq, d], k [..., tk, d], v [..., tk, dv], but they are: q ",
+                    q.shape(), ", k ", k.shape(), ", v ", v.shape());
 }
 
 /// True where key j is not later than query i: j <= i.
@@ -25,19 +23,13 @@ Tensor causal_mask(std::int64_t tq, std::int64_t tk, Device device) {
 
 }  // namespace
 
-Tensor attention(const Tensor& q,
-                 const Tensor& k,
-                 const Tensor& v,
-                 const Tensor& mask,
-                 bool causal,
-                 std::optional<double> scale) {
+Tensor attention(
+    const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, bool causal, std::optional<double> scale) {
   require_operands(q, k, v);
   // Scaling q rather than the product keeps half-precision scores in range, and is less work.
-  const double factor =
-      scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, q.size(-1)))));
+  const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, q.size(-1)))));
   Tensor scores = matmul(q * factor, k, false, true);
-  const Tensor hidden =
-      Tensor::full({}, -std::numeric_limits<double>::infinity(), scores.dtype(), scores.device());
+  const Tensor hidden = Tensor::full({}, -std::numeric_limits<double>::infinity(), scores.dtype(), scores.device());
   if (mask && mask.dtype() == DType::boolean) {
     scores = where(mask, scores, hidden);
   } else if (mask) {

@@ -16,7 +16,9 @@ void add_broadcast(std::string_view op, const Meta& a, const Meta& b, DType dtyp
 }
 
 /// The gradient of an operand that was broadcast: sums over the repeated places.
-Tensor shaped(const Tensor& g, const Meta& m) { return g.shape() == m.shape ? g : sum_to(g, m.shape); }
+Tensor shaped(const Tensor& g, const Meta& m) {
+  return g.shape() == m.shape ? g : sum_to(g, m.shape);
+}
 
 /// d max(a, b)/da is 1 where a wins, 1/2 where they are equal.
 Tensor share(const Tensor& dy, const Tensor& winner, const Tensor& other, bool largest) {
@@ -85,7 +87,9 @@ void Where::infer(Metas in, OutMetas& out) const {
   const Meta& like = in[1]->shape == shape ? *in[1] : *in[2];
   out.add(shape, in[1]->dtype, layout_like(like, shape));
 }
-void Where::forward(Inputs in, Outputs& out) const { kernels::where(exec_of(out[0]), in[0], in[1], in[2], out[0]); }
+void Where::forward(Inputs in, Outputs& out) const {
+  kernels::where(exec_of(out[0]), in[0], in[1], in[2], out[0]);
+}
 void Where::backward(Backward& b) const {
   const Tensor zero = Tensor::scalar(0, b.dout().dtype());
   if (b.needs(1)) b.set(1, shaped(where(b.in(0), b.dout(), zero), b.in_meta(1)));
@@ -104,31 +108,66 @@ namespace {
 /// Applies a two-input op after the promotion of mixed dtypes.
 template <class O>
 Tensor promoted(const Tensor& a, const Tensor& b) {
-  if (a.dtype() == b.dtype()) [[likely]] return apply(O(), {a, b});
+  if (a.dtype() == b.dtype()) [[likely]]
+    return apply(O(), {a, b});
   const DType d = promote(a.dtype(), b.dtype());
   return apply(O(), {to(a, d), to(b, d)});
 }
 
 }  // namespace
 
-Tensor add(const Tensor& a, const Tensor& b) { return promoted<Zip<math::Add>>(a, b); }
-Tensor sub(const Tensor& a, const Tensor& b) { return promoted<Zip<math::Sub>>(a, b); }
-Tensor mul(const Tensor& a, const Tensor& b) { return promoted<Zip<math::Mul>>(a, b); }
-Tensor div(const Tensor& a, const Tensor& b) { return promoted<Zip<math::Div>>(a, b); }
-Tensor pow(const Tensor& a, const Tensor& b) { return promoted<Zip<math::Pow>>(a, b); }
-Tensor maximum(const Tensor& a, const Tensor& b) { return promoted<Zip<math::Maximum>>(a, b); }
-Tensor minimum(const Tensor& a, const Tensor& b) { return promoted<Zip<math::Minimum>>(a, b); }
-Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
-Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
-Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
-Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+Tensor add(const Tensor& a, const Tensor& b) {
+  return promoted<Zip<math::Add>>(a, b);
+}
+Tensor sub(const Tensor& a, const Tensor& b) {
+  return promoted<Zip<math::Sub>>(a, b);
+}
+Tensor mul(const Tensor& a, const Tensor& b) {
+  return promoted<Zip<math::Mul>>(a, b);
+}
+Tensor div(const Tensor& a, const Tensor& b) {
+  return promoted<Zip<math::Div>>(a, b);
+}
+Tensor pow(const Tensor& a, const Tensor& b) {
+  return promoted<Zip<math::Pow>>(a, b);
+}
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  return promoted<Zip<math::Maximum>>(a, b);
+}
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  return promoted<Zip<math::Minimum>>(a, b);
+}
+Tensor operator+(const Tensor& a, const Tensor& b) {
+  return add(a, b);
+}
+Tensor operator-(const Tensor& a, const Tensor& b) {
+  return sub(a, b);
+}
+Tensor operator*(const Tensor& a, const Tensor& b) {
+  return mul(a, b);
+}
+Tensor operator/(const Tensor& a, const Tensor& b) {
+  return div(a, b);
+}
 
-Tensor equal(const Tensor& a, const Tensor& b) { return promoted<Compare<math::Equal>>(a, b); }
-Tensor not_equal(const Tensor& a, const Tensor& b) { return promoted<Compare<math::NotEqual>>(a, b); }
-Tensor less(const Tensor& a, const Tensor& b) { return promoted<Compare<math::Less>>(a, b); }
-Tensor less_equal(const Tensor& a, const Tensor& b) { return promoted<Compare<math::LessEqual>>(a, b); }
-Tensor greater(const Tensor& a, const Tensor& b) { return promoted<Compare<math::Greater>>(a, b); }
-Tensor greater_equal(const Tensor& a, const Tensor& b) { return promoted<Compare<math::GreaterEqual>>(a, b); }
+Tensor equal(const Tensor& a, const Tensor& b) {
+  return promoted<Compare<math::Equal>>(a, b);
+}
+Tensor not_equal(const Tensor& a, const Tensor& b) {
+  return promoted<Compare<math::NotEqual>>(a, b);
+}
+Tensor less(const Tensor& a, const Tensor& b) {
+  return promoted<Compare<math::Less>>(a, b);
+}
+Tensor less_equal(const Tensor& a, const Tensor& b) {
+  return promoted<Compare<math::LessEqual>>(a, b);
+}
+Tensor greater(const Tensor& a, const Tensor& b) {
+  return promoted<Compare<math::Greater>>(a, b);
+}
+Tensor greater_equal(const Tensor& a, const Tensor& b) {
+  return promoted<Compare<math::GreaterEqual>>(a, b);
+}
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   if (a.dtype() == b.dtype()) return apply(Where(), {condition, a, b});

@@ -7,11 +7,11 @@ namespace reel {
 
 template <class F>
 struct ZipTraits;
-#define REEL_TRAITS(F, NAME, FORMULA, CAST, SAVE_IN, SAVE_OUT)  \
-  template <>                                                   \
-  struct ZipTraits<math::F> {                                   \
-    static constexpr OpInfo info{NAME, FORMULA, CAST};          \
-    static constexpr Saves saves{SAVE_IN, SAVE_OUT};            \
+#define REEL_TRAITS(F, NAME, FORMULA, CAST, SAVE_IN, SAVE_OUT) \
+  template <>                                                  \
+  struct ZipTraits<math::F> {                                  \
+    static constexpr OpInfo info{NAME, FORMULA, CAST};         \
+    static constexpr Saves saves{SAVE_IN, SAVE_OUT};           \
   };
 REEL_TRAITS(Add, "add", "a + b", Cast::widest, 0, 0)
 REEL_TRAITS(Sub, "sub", "a - b", Cast::widest, 0, 0)
@@ -24,10 +24,10 @@ REEL_TRAITS(Minimum, "minimum", "min(a, b)", Cast::widest, 3, 0)
 
 template <class F>
 struct CompareTraits;
-#define REEL_TRAITS(F, NAME, FORMULA)                                          \
-  template <>                                                                  \
-  struct CompareTraits<math::F> {                                              \
-    static constexpr OpInfo info{NAME, FORMULA, Cast::widest, false};          \
+#define REEL_TRAITS(F, NAME, FORMULA)                                 \
+  template <>                                                         \
+  struct CompareTraits<math::F> {                                     \
+    static constexpr OpInfo info{NAME, FORMULA, Cast::widest, false}; \
   };
 REEL_TRAITS(Equal, "equal", "a == b")
 REEL_TRAITS(NotEqual, "not_equal", "a != b")

@@ -43,8 +43,7 @@ class ConvTranspose2d final : public OpOf<ConvTranspose2d> {
 class Conv2dWeightGrad final : public OpOf<Conv2dWeightGrad> {
  public:
   static constexpr OpInfo kInfo{"conv2d_weight_grad", "sum over pixels of dy * x", Cast::lower};
-  Conv2dWeightGrad(const Conv2dOptions& o, std::int64_t kh, std::int64_t kw)
-      : options(o), kernel_h(kh), kernel_w(kw) {}
+  Conv2dWeightGrad(const Conv2dOptions& o, std::int64_t kh, std::int64_t kw) : options(o), kernel_h(kh), kernel_w(kw) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
   void backward(Backward& b) const override;

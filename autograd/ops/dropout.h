@@ -9,8 +9,7 @@ namespace reel {
 class Dropout final : public OpOf<Dropout> {
  public:
   static constexpr OpInfo kInfo{"dropout", "random < p ? 0 : x / (1 - p)", Cast::keep};
-  Dropout(double probability, std::uint64_t key, std::uint64_t block)
-      : p(probability), seed(key), position(block) {}
+  Dropout(double probability, std::uint64_t key, std::uint64_t block) : p(probability), seed(key), position(block) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
   void backward(Backward& b) const override;

@@ -12,8 +12,7 @@ Shape reduced_shape(const Meta& x, int dim, bool keepdim, std::string_view op) {
   const Reduction over{{dim}, keepdim};
   const unsigned mask = over.mask(x.shape, op);
   check<ShapeError>(mask == 0 || x.shape[normalize_dim(dim, x.shape, op)] > 0, op,
-                    ": nothing to choose from: dimension ", dim, " of shape ", x.shape,
-                    " is empty");
+                    ": nothing to choose from: dimension ", dim, " of shape ", x.shape, " is empty");
   return over.result(x.shape, mask);
 }
 
@@ -38,8 +37,7 @@ void Extreme::infer(Metas in, OutMetas& out) const {
   out.add(shape, DType::i64);
 }
 void Extreme::forward(Inputs in, Outputs& out) const {
-  kernels::extreme(exec_of(out[0]), in[0], normalize_dim(dim, in[0].shape(), kInfo.name), largest,
-                   out[0], out[1]);
+  kernels::extreme(exec_of(out[0]), in[0], normalize_dim(dim, in[0].shape(), kInfo.name), largest, out[0], out[1]);
 }
 void Extreme::backward(Backward& b) const {
   const Meta& x = b.in_meta(0);
@@ -51,8 +49,8 @@ Cost Extreme::cost(Metas in, std::span<const Meta> out) const {
 }
 
 void ExtremeAll::infer(Metas in, OutMetas& out) const {
-  check<ShapeError>(in[0]->numel > 0, largest ? "max" : "min", ": nothing to choose from: shape ",
-                    in[0]->shape, " has no elements");
+  check<ShapeError>(in[0]->numel > 0, largest ? "max" : "min", ": nothing to choose from: shape ", in[0]->shape,
+                    " has no elements");
   out.add({}, in[0]->dtype);
 }
 void ExtremeAll::forward(Inputs in, Outputs& out) const {
@@ -74,8 +72,7 @@ void ArgExtreme::infer(Metas in, OutMetas& out) const {
   out.add(reduced_shape(*in[0], dim, keepdim, largest ? "argmax" : "argmin"), DType::i64);
 }
 void ArgExtreme::forward(Inputs in, Outputs& out) const {
-  kernels::extreme(exec_of(out[0]), in[0], normalize_dim(dim, in[0].shape(), kInfo.name), largest,
-                   {}, out[0]);
+  kernels::extreme(exec_of(out[0]), in[0], normalize_dim(dim, in[0].shape(), kInfo.name), largest, {}, out[0]);
 }
 Cost ArgExtreme::cost(Metas in, std::span<const Meta> out) const {
   return reading_cost(*this, in, out);
@@ -85,8 +82,8 @@ void TopK::infer(Metas in, OutMetas& out) const {
   const Meta& x = *in[0];
   const int d = normalize_dim(dim, x.shape, kInfo.name);
   const std::int64_t n = x.shape.rank() ? x.shape[d] : 1;
-  check<ValueError>(k >= 0 && k <= n, kInfo.name, ": k is out of range: k ", k, ", dimension ", dim,
-                    " of shape ", x.shape, " has ", n, " elements");
+  check<ValueError>(k >= 0 && k <= n, kInfo.name, ": k is out of range: k ", k, ", dimension ", dim, " of shape ",
+                    x.shape, " has ", n, " elements");
   check<ShapeError>(x.shape.rank() > 0, kInfo.name, ": a scalar has no dimension to select from");
   Shape shape = x.shape;
   shape[d] = k;
@@ -94,8 +91,7 @@ void TopK::infer(Metas in, OutMetas& out) const {
   out.add(shape, DType::i64);
 }
 void TopK::forward(Inputs in, Outputs& out) const {
-  kernels::topk(exec_of(out[0]), in[0], normalize_dim(dim, in[0].shape(), kInfo.name), largest,
-                out[0], out[1]);
+  kernels::topk(exec_of(out[0]), in[0], normalize_dim(dim, in[0].shape(), kInfo.name), largest, out[0], out[1]);
 }
 void TopK::backward(Backward& b) const {
   b.set(0, put(b.dout(), b.out(1), dim, b.in_meta(0)));

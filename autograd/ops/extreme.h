@@ -9,8 +9,7 @@ namespace reel {
 class Extreme final : public OpOf<Extreme> {
  public:
   static constexpr OpInfo kInfo{"extreme", "max x or min x along a dimension"};
-  explicit Extreme(int d, bool keep = false, bool max = true)
-      : dim(d), keepdim(keep), largest(max) {}
+  explicit Extreme(int d, bool keep = false, bool max = true) : dim(d), keepdim(keep), largest(max) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
   void backward(Backward& b) const override;
@@ -37,8 +36,7 @@ class ExtremeAll final : public OpOf<ExtremeAll> {
 class ArgExtreme final : public OpOf<ArgExtreme> {
  public:
   static constexpr OpInfo kInfo{"arg_extreme", "position of max x or min x", Cast::keep, false};
-  explicit ArgExtreme(int d, bool keep = false, bool max = true)
-      : dim(d), keepdim(keep), largest(max) {}
+  explicit ArgExtreme(int d, bool keep = false, bool max = true) : dim(d), keepdim(keep), largest(max) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
   Cost cost(Metas in, std::span<const Meta> out) const override;

@@ -8,24 +8,21 @@ namespace {
 
 void require_dim(std::string_view op, const Meta& x, int dim) {
   check<ShapeError>(x.shape.rank() > 0, op, ": a scalar has no dimension to index");
-  check<IndexError>(dim >= 0 && dim < x.shape.rank(), op, ": dimension ", dim,
-                    " is out of range for shape ", x.shape);
+  check<IndexError>(dim >= 0 && dim < x.shape.rank(), op, ": dimension ", dim, " is out of range for shape ", x.shape);
 }
 void require_addable(std::string_view op, const Meta& x, const Meta& y) {
   require_same_dtype(op, "x", x, "y", y);
-  check<DTypeError>(x.dtype != DType::boolean, op,
-                    ": is not defined for bool. Convert with to(x, DType::i32)");
+  check<DTypeError>(x.dtype != DType::boolean, op, ": is not defined for bool. Convert with to(x, DType::i32)");
 }
 /// Indices for gather and scatter_add: x's rank, and no larger than it except along dim.
 void require_indices(std::string_view op, const Meta& x, const Meta& indices, int dim) {
   require_dim(op, x, dim);
   require_index(op, "indices", indices);
-  check<ShapeError>(indices.shape.rank() == x.shape.rank(), op,
-                    ": indices and x differ in rank: indices ", indices.shape, ", x ", x.shape);
+  check<ShapeError>(indices.shape.rank() == x.shape.rank(), op, ": indices and x differ in rank: indices ",
+                    indices.shape, ", x ", x.shape);
   for (int d = 0; d < x.shape.rank(); ++d)
-    check<ShapeError>(d == dim || indices.shape[d] <= x.shape[d], op,
-                      ": indices are larger than x in dimension ", d, ": indices ", indices.shape,
-                      ", x ", x.shape);
+    check<ShapeError>(d == dim || indices.shape[d] <= x.shape[d], op, ": indices are larger than x in dimension ", d,
+                      ": indices ", indices.shape, ", x ", x.shape);
 }
 /// Bytes of what is read of x, not of all of it.
 Cost of_selection(Metas in, std::span<const Meta> out) {
@@ -44,9 +41,8 @@ void Embedding::infer(Metas in, OutMetas& out) const {
   require_floating(kInfo.name, weight, "weight");
   require_rank(kInfo.name, "weight", weight, 2);
   require_index(kInfo.name, "indices", indices);
-  check<ShapeError>(indices.shape.rank() < kMaxRank, kInfo.name, ": indices have ",
-                    indices.shape.rank(), " dimensions, the result one more, and the most is ",
-                    kMaxRank);
+  check<ShapeError>(indices.shape.rank() < kMaxRank, kInfo.name, ": indices have ", indices.shape.rank(),
+                    " dimensions, the result one more, and the most is ", kMaxRank);
   Shape shape = indices.shape;
   shape.push_back(weight.shape[1]);
   out.add(shape, weight.dtype);
@@ -67,8 +63,7 @@ void EmbeddingGrad::infer(Metas in, OutMetas& out) const {
   require_floating(kInfo.name, dy, "dy");
   bool fits = dy.shape.rank() == indices.shape.rank() + 1;
   for (int d = 0; fits && d < indices.shape.rank(); ++d) fits = dy.shape[d] == indices.shape[d];
-  check<ShapeError>(fits, kInfo.name,
-                    ": dy needs the shape of the indices and one more dimension: dy ", dy.shape,
+  check<ShapeError>(fits, kInfo.name, ": dy needs the shape of the indices and one more dimension: dy ", dy.shape,
                     ", indices ", indices.shape);
   out.add({rows, dy.shape.back()}, dy.dtype);
 }
@@ -106,8 +101,8 @@ void IndexAdd::infer(Metas in, OutMetas& out) const {
   require_addable(kInfo.name, x, y);
   Shape shape = x.shape;
   shape[dim] = indices.shape[0];
-  check<ShapeError>(y.shape == shape, kInfo.name, ": y has the wrong shape: y ", y.shape, ", x ",
-                    x.shape, ", indices ", indices.shape, ". It must be ", shape);
+  check<ShapeError>(y.shape == shape, kInfo.name, ": y has the wrong shape: y ", y.shape, ", x ", x.shape, ", indices ",
+                    indices.shape, ". It must be ", shape);
   out.add(x.shape, x.dtype);
 }
 void IndexAdd::forward(Inputs in, Outputs& out) const {
@@ -138,8 +133,7 @@ void ScatterAdd::infer(Metas in, OutMetas& out) const {
   require_addable(kInfo.name, x, y);
   bool fits = y.shape.rank() == indices.shape.rank();
   for (int d = 0; fits && d < y.shape.rank(); ++d) fits = y.shape[d] >= indices.shape[d];
-  check<ShapeError>(fits, kInfo.name, ": y is smaller than the indices: y ", y.shape, ", indices ",
-                    indices.shape);
+  check<ShapeError>(fits, kInfo.name, ": y is smaller than the indices: y ", y.shape, ", indices ", indices.shape);
   out.add(x.shape, x.dtype);
 }
 void ScatterAdd::forward(Inputs in, Outputs& out) const {

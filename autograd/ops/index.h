@@ -69,8 +69,7 @@ class Gather final : public OpOf<Gather> {
 /// indices).
 class ScatterAdd final : public OpOf<ScatterAdd> {
  public:
-  static constexpr OpInfo kInfo{"scatter_add", "x, with y added at indices along dim",
-                                Cast::widest};
+  static constexpr OpInfo kInfo{"scatter_add", "x, with y added at indices along dim", Cast::widest};
   explicit ScatterAdd(int dimension) : dim(dimension) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;

@@ -12,22 +12,19 @@ DType wide(DType d) {
 }
 
 void require_labels(std::string_view op, const char* name, const Shape& x, const Meta& labels) {
-  check<ShapeError>(x.rank() >= 2, op, ": ", name, " needs the shape [n, classes, ...], but is ",
-                    x);
+  check<ShapeError>(x.rank() >= 2, op, ": ", name, " needs the shape [n, classes, ...], but is ", x);
   require_index(op, "labels", labels);
   Shape rows = x;
   rows.erase(1);
-  check<ShapeError>(labels.shape == rows, op, ": shapes differ: ", name, " ", x, ", labels ",
-                    labels.shape, ". The labels must be ", rows,
-                    ", one class index for each row of classes");
+  check<ShapeError>(labels.shape == rows, op, ": shapes differ: ", name, " ", x, ", labels ", labels.shape,
+                    ". The labels must be ", rows, ", one class index for each row of classes");
 }
 void require_smoothing(std::string_view op, double e) {
   check<ValueError>(e >= 0 && e <= 1, op, ": label_smoothing must lie in [0, 1], but is ", e);
 }
 void require_number(std::string_view op, const Meta& dsum) {
   require_floating(op, dsum, "dsum");
-  check<ShapeError>(dsum.numel == 1, op, ": dsum must be one number, but its shape is ",
-                    dsum.shape);
+  check<ShapeError>(dsum.numel == 1, op, ": dsum must be one number, but its shape is ", dsum.shape);
 }
 void add_sum_count(DType dtype, OutMetas& out) {
   out.add(Shape{}, wide(dtype));
@@ -36,8 +33,8 @@ void add_sum_count(DType dtype, OutMetas& out) {
 
 /// x where the label counts, 0 elsewhere.
 Tensor counted_rows(const Tensor& x, const Tensor& labels, std::int64_t ignore_index) {
-  const Tensor ignored = equal(
-      labels, Tensor::full({}, static_cast<double>(ignore_index), labels.dtype(), labels.device()));
+  const Tensor ignored =
+      equal(labels, Tensor::full({}, static_cast<double>(ignore_index), labels.dtype(), labels.device()));
   return masked_fill(x, unsqueeze(ignored, 1), 0);
 }
 /// The sum of a * b, in the dtype of a sum.
@@ -59,13 +56,11 @@ void CrossEntropy::infer(Metas in, OutMetas& out) const {
   out.add(labels.shape, wide(logits.dtype));
 }
 void CrossEntropy::forward(Inputs in, Outputs& out) const {
-  kernels::cross_entropy(exec_of(out[0]), in[0], in[1], out[0], out[1], out[2],
-                         {ignore_index, label_smoothing});
+  kernels::cross_entropy(exec_of(out[0]), in[0], in[1], out[0], out[1], out[2], {ignore_index, label_smoothing});
 }
 void CrossEntropy::backward(Backward& b) const {
   if (!b.needs(0) || !b.dout(0)) return;
-  b.set(0, apply(CrossEntropyGrad(ignore_index, label_smoothing),
-                 {b.in(0), b.in(1), b.out(2), b.dout(0)}));
+  b.set(0, apply(CrossEntropyGrad(ignore_index, label_smoothing), {b.in(0), b.in(1), b.out(2), b.dout(0)}));
 }
 Cost CrossEntropy::cost(Metas in, std::span<const Meta> out) const {
   Cost c = Op::cost(in, out);
@@ -79,14 +74,13 @@ void CrossEntropyGrad::infer(Metas in, OutMetas& out) const {
   require_labels(kInfo.name, "logits", logits.shape, labels);
   require_smoothing(kInfo.name, label_smoothing);
   require_floating(kInfo.name, lse, "lse");
-  check<ShapeError>(lse.shape == labels.shape, kInfo.name, ": shapes differ: lse ", lse.shape,
-                    ", labels ", labels.shape);
+  check<ShapeError>(lse.shape == labels.shape, kInfo.name, ": shapes differ: lse ", lse.shape, ", labels ",
+                    labels.shape);
   require_number(kInfo.name, *in[3]);
   out.add(logits.shape, logits.dtype, layout_like(logits, logits.shape));
 }
 void CrossEntropyGrad::forward(Inputs in, Outputs& out) const {
-  kernels::cross_entropy_grad(exec_of(out[0]), in[0], in[1], in[2], in[3], out[0],
-                              {ignore_index, label_smoothing});
+  kernels::cross_entropy_grad(exec_of(out[0]), in[0], in[1], in[2], in[3], out[0], {ignore_index, label_smoothing});
 }
 void CrossEntropyGrad::backward(Backward& b) const {
   // With p = softmax(x): d(p . g)/dx = p (g - p . g) in each row; the target is a constant.
@@ -97,8 +91,7 @@ void CrossEntropyGrad::backward(Backward& b) const {
     b.set(0, p * (g - sum(p * g, {1}, true)) * to(dsum, x.dtype()));
   }
   if (b.needs(3))
-    b.set(3, inner(g, apply(CrossEntropyGrad(ignore_index, label_smoothing),
-                            {x, labels, b.in(2), one(dsum)})));
+    b.set(3, inner(g, apply(CrossEntropyGrad(ignore_index, label_smoothing), {x, labels, b.in(2), one(dsum)})));
 }
 Cost CrossEntropyGrad::cost(Metas in, std::span<const Meta> out) const {
   Cost c = Op::cost(in, out);
@@ -116,8 +109,7 @@ void Nll::forward(Inputs in, Outputs& out) const {
 }
 void Nll::backward(Backward& b) const {
   if (!b.needs(0) || !b.dout(0)) return;
-  b.set(0,
-        apply(NllGrad(ignore_index, b.in_meta(0).shape, b.in_meta(0).dtype), {b.in(1), b.dout(0)}));
+  b.set(0, apply(NllGrad(ignore_index, b.in_meta(0).shape, b.in_meta(0).dtype), {b.in(1), b.dout(0)}));
 }
 
 void NllGrad::infer(Metas in, OutMetas& out) const {
@@ -136,8 +128,8 @@ template <class F>
 void PairLoss<F>::infer(Metas in, OutMetas& out) const {
   const Meta &x = *in[0], &t = *in[1];
   require_floating(kInfo.name, x);
-  check<ShapeError>(x.shape == t.shape, kInfo.name, ": shapes differ: input ", x.shape, ", target ",
-                    t.shape, ". Nothing is broadcast here: use reshape or expand");
+  check<ShapeError>(x.shape == t.shape, kInfo.name, ": shapes differ: input ", x.shape, ", target ", t.shape,
+                    ". Nothing is broadcast here: use reshape or expand");
   require_same_dtype(kInfo.name, "input", x, "target", t);
   if constexpr (std::is_same_v<F, math::SmoothL1>)
     check<ValueError>(f.beta >= 0, kInfo.name, ": beta must not be negative, but is ", f.beta);
@@ -153,9 +145,7 @@ void PairLoss<F>::backward(Backward& b) const {
   const Tensor &x = b.in(0), &t = b.in(1), &dsum = b.dout(0);
   if constexpr (std::is_same_v<F, math::BinaryCrossEntropy>) {  // d/dt = ln(1 - x) - ln(x), both
                                                                 // cut off at -100
-    const auto ln = [](const Tensor& p) {
-      return clamp(p, -100, std::numeric_limits<double>::infinity());
-    };
+    const auto ln = [](const Tensor& p) { return clamp(p, -100, std::numeric_limits<double>::infinity()); };
     if (b.needs(0)) b.set(0, apply(PairLossGrad<F>(f), {x, t, dsum}));
     if (b.needs(1)) b.set(1, (ln(log1p(neg(x))) - ln(log(x))) * to(dsum, x.dtype()));
   } else if constexpr (std::is_same_v<F, math::BinaryCrossEntropyWithLogits>) {  // d/dt = -x
@@ -178,8 +168,7 @@ template <class F>
 void PairLossGrad<F>::infer(Metas in, OutMetas& out) const {
   const Meta &x = *in[0], &t = *in[1];
   require_floating(kInfo.name, x);
-  check<ShapeError>(x.shape == t.shape, kInfo.name, ": shapes differ: input ", x.shape, ", target ",
-                    t.shape);
+  check<ShapeError>(x.shape == t.shape, kInfo.name, ": shapes differ: input ", x.shape, ", target ", t.shape);
   require_same_dtype(kInfo.name, "input", x, "target", t);
   require_number(kInfo.name, *in[2]);
   out.add(x.shape, x.dtype, layout_like(x, x.shape));
@@ -206,9 +195,8 @@ void PairLossGrad<F>::backward(Backward& b) const {
       else if constexpr (std::is_same_v<F, math::AbsoluteError>)
         second = Tensor::zeros(x.shape(), x.dtype(), x.device());
       else
-        second = masked_fill(
-            gs * (1 / f.beta),
-            greater_equal(abs(x - t), Tensor::full({}, f.beta, x.dtype(), x.device())), 0);
+        second = masked_fill(gs * (1 / f.beta),
+                             greater_equal(abs(x - t), Tensor::full({}, f.beta, x.dtype(), x.device())), 0);
       if (b.needs(0)) b.set(0, second);
       if (b.needs(1)) b.set(1, neg(second));
     }
@@ -238,9 +226,7 @@ SumCount sum_count(const T& op, const Tensor& x, const Tensor& target) {
 
 }  // namespace
 
-SumCount cross_entropy_sum(const Tensor& logits,
-                           const Tensor& labels,
-                           const CrossEntropyOptions& options) {
+SumCount cross_entropy_sum(const Tensor& logits, const Tensor& labels, const CrossEntropyOptions& options) {
   return sum_count(CrossEntropy(options.ignore_index, options.label_smoothing), logits, labels);
 }
 SumCount nll_sum(const Tensor& log_probabilities, const Tensor& labels, std::int64_t ignore_index) {

@@ -12,10 +12,16 @@ Shape leading(const Shape& s) {
   lead.erase(lead.rank() - 1);
   return lead;
 }
-const char* mark(bool transposed) { return transposed ? " (transposed)" : ""; }
-Tensor shaped(const Tensor& g, const Meta& m) { return g.shape() == m.shape ? g : sum_to(g, m.shape); }
+const char* mark(bool transposed) {
+  return transposed ? " (transposed)" : "";
+}
+Tensor shaped(const Tensor& g, const Meta& m) {
+  return g.shape() == m.shape ? g : sum_to(g, m.shape);
+}
 /// [..., n] as [rows, n]
-Tensor as_rows(const Tensor& x) { return x.rank() == 2 ? x : reshape(x, {-1, x.shape().back()}); }
+Tensor as_rows(const Tensor& x) {
+  return x.rank() == 2 ? x : reshape(x, {-1, x.shape().back()});
+}
 
 }  // namespace
 
@@ -106,9 +112,10 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
     return matmul(to(a, d), to(b, d), transpose_a, transpose_b);
   }
   const bool row = a.rank() == 1, column = b.rank() == 1;
-  if (!row && !column) [[likely]] return apply(MatMul(transpose_a, transpose_b), {a, b});
-  check<ShapeError>(!(row && transpose_a) && !(column && transpose_b),
-                    "matmul: a vector cannot be transposed: a ", a.shape(), ", b ", b.shape());
+  if (!row && !column) [[likely]]
+    return apply(MatMul(transpose_a, transpose_b), {a, b});
+  check<ShapeError>(!(row && transpose_a) && !(column && transpose_b), "matmul: a vector cannot be transposed: a ",
+                    a.shape(), ", b ", b.shape());
   Tensor y = apply(MatMul(transpose_a, transpose_b), {row ? unsqueeze(a, 0) : a, column ? unsqueeze(b, 1) : b});
   if (column) y = squeeze(y, -1);
   return row ? squeeze(y, column ? -1 : -2) : y;

@@ -24,17 +24,14 @@ View wanted_view(const Outputs& out, unsigned wanted, int i) {
 }
 
 /// weight, bias and statistics: of x's dtype, or of the one that its statistics have.
-void require_param(
-    std::string_view op, const char* name, const Meta* m, const Meta& x, const Shape& shape) {
+void require_param(std::string_view op, const char* name, const Meta* m, const Meta& x, const Shape& shape) {
   if (!m) return;
-  check<ShapeError>(m->shape == shape, op, ": ", name, " has the wrong shape: ", name, " ",
-                    m->shape, ", x ", x.shape, ". It must be ", shape);
-  check<DTypeError>(m->dtype == x.dtype || m->dtype == wide(x.dtype), op, ": dtypes differ: ", name,
-                    " ", name_of(m->dtype), ", x ", name_of(x.dtype),
-                    ". Convert one with to(x, dtype)");
+  check<ShapeError>(m->shape == shape, op, ": ", name, " has the wrong shape: ", name, " ", m->shape, ", x ", x.shape,
+                    ". It must be ", shape);
+  check<DTypeError>(m->dtype == x.dtype || m->dtype == wide(x.dtype), op, ": dtypes differ: ", name, " ",
+                    name_of(m->dtype), ", x ", name_of(x.dtype), ". Convert one with to(x, dtype)");
 }
-void require_params(
-    std::string_view op, const Meta* weight, const Meta* bias, const Meta& x, const Shape& shape) {
+void require_params(std::string_view op, const Meta* weight, const Meta* bias, const Meta& x, const Shape& shape) {
   require_param(op, "weight", weight, x, shape);
   require_param(op, "bias", bias, x, shape);
   if (weight && bias) require_same_dtype(op, "weight", *weight, "bias", *bias);
@@ -50,13 +47,12 @@ void require_channels(std::string_view op, const Meta& x) {
 /// Cuts a shape before its last `dims` dimensions.
 std::pair<Shape, Shape> cut(std::string_view op, const Meta& x, int dims) {
   require_floating(op, x, "x");
-  check<ValueError>(dims >= 1 && dims <= x.shape.rank(), op, ": cannot normalise over the last ",
-                    dims, " dimensions of x ", x.shape);
+  check<ValueError>(dims >= 1 && dims <= x.shape.rank(), op, ": cannot normalise over the last ", dims,
+                    " dimensions of x ", x.shape);
   const auto middle = x.shape.begin() + (x.shape.rank() - dims);
   return {Shape(std::span(x.shape.begin(), middle)), Shape(std::span(middle, x.shape.end()))};
 }
-void add_gradients(
-    const Meta& x, const Shape& param_shape, DType param, unsigned wanted, int n, OutMetas& out) {
+void add_gradients(const Meta& x, const Shape& param_shape, DType param, unsigned wanted, int n, OutMetas& out) {
   if (wanted & 1u)
     out.add(x.shape, x.dtype, layout_like(x, x.shape));
   else
@@ -98,15 +94,13 @@ void LayerNorm::infer(Metas in, OutMetas& out) const {
   out.add(rows, wide(x.dtype));
 }
 void LayerNorm::forward(Inputs in, Outputs& out) const {
-  kernels::layer_norm(exec_of(out[0]), in[0], optional(in, 1), optional(in, 2), out[0], out[1],
-                      out[2], eps);
+  kernels::layer_norm(exec_of(out[0]), in[0], optional(in, 1), optional(in, 2), out[0], out[1], out[2], eps);
 }
 void LayerNorm::backward(Backward& b) const {
   const unsigned wanted = wanted_of(b, 3);
   const Tensor weight = b.has(1) ? b.in(1) : Tensor();
   set_wanted(b, wanted,
-             apply_all(LayerNormGrad(dims, wanted, param_dtype(b)),
-                       {b.in(0), weight, b.out(1), b.out(2), b.dout()}));
+             apply_all(LayerNormGrad(dims, wanted, param_dtype(b)), {b.in(0), weight, b.out(1), b.out(2), b.dout()}));
 }
 Cost LayerNorm::cost(Metas in, std::span<const Meta> out) const {
   return with_flops(Op::cost(in, out), *in[0], 8);
@@ -121,9 +115,8 @@ void LayerNormGrad::infer(Metas in, OutMetas& out) const {
   add_gradients(*in[0], row, param, wanted, 3, out);
 }
 void LayerNormGrad::forward(Inputs in, Outputs& out) const {
-  kernels::layer_norm_grad(exec_of(out[0]), in[0], optional(in, 1), in[2], in[3], in[4],
-                           wanted_view(out, wanted, 0), wanted_view(out, wanted, 1),
-                           wanted_view(out, wanted, 2));
+  kernels::layer_norm_grad(exec_of(out[0]), in[0], optional(in, 1), in[2], in[3], in[4], wanted_view(out, wanted, 0),
+                           wanted_view(out, wanted, 1), wanted_view(out, wanted, 2));
 }
 Cost LayerNormGrad::cost(Metas in, std::span<const Meta> out) const {
   return with_flops(Op::cost(in, out), *in[0], 15);
@@ -143,8 +136,7 @@ void RmsNorm::forward(Inputs in, Outputs& out) const {
 void RmsNorm::backward(Backward& b) const {
   const unsigned wanted = wanted_of(b, 2);
   const Tensor weight = b.has(1) ? b.in(1) : Tensor();
-  set_wanted(b, wanted,
-             apply_all(RmsNormGrad(dims, wanted), {b.in(0), weight, b.out(1), b.dout()}));
+  set_wanted(b, wanted, apply_all(RmsNormGrad(dims, wanted), {b.in(0), weight, b.out(1), b.dout()}));
 }
 Cost RmsNorm::cost(Metas in, std::span<const Meta> out) const {
   return with_flops(Op::cost(in, out), *in[0], 4);
@@ -158,8 +150,8 @@ void RmsNormGrad::infer(Metas in, OutMetas& out) const {
   add_gradients(*in[0], row, in[1] ? in[1]->dtype : in[0]->dtype, wanted, 2, out);
 }
 void RmsNormGrad::forward(Inputs in, Outputs& out) const {
-  kernels::rms_norm_grad(exec_of(out[0]), in[0], optional(in, 1), in[2], in[3],
-                         wanted_view(out, wanted, 0), wanted_view(out, wanted, 1));
+  kernels::rms_norm_grad(exec_of(out[0]), in[0], optional(in, 1), in[2], in[3], wanted_view(out, wanted, 0),
+                         wanted_view(out, wanted, 1));
 }
 Cost RmsNormGrad::cost(Metas in, std::span<const Meta> out) const {
   return with_flops(Op::cost(in, out), *in[0], 11);
@@ -169,8 +161,7 @@ void GroupNorm::infer(Metas in, OutMetas& out) const {
   const Meta& x = *in[0];
   require_channels(kInfo.name, x);
   check<ValueError>(groups >= 1 && x.shape[1] % groups == 0, kInfo.name,
-                    ": the channels cannot be cut into equal groups: channels ", x.shape[1],
-                    ", groups ", groups);
+                    ": the channels cannot be cut into equal groups: channels ", x.shape[1], ", groups ", groups);
   require_params(kInfo.name, at(in, 1), at(in, 2), x, {x.shape[1]});
   require_eps(kInfo.name, eps);
   out.add(x.shape, x.dtype, layout_like(x, x.shape));
@@ -178,15 +169,13 @@ void GroupNorm::infer(Metas in, OutMetas& out) const {
   out.add({x.shape[0], groups}, wide(x.dtype));
 }
 void GroupNorm::forward(Inputs in, Outputs& out) const {
-  kernels::group_norm(exec_of(out[0]), in[0], optional(in, 1), optional(in, 2), out[0], out[1],
-                      out[2], eps);
+  kernels::group_norm(exec_of(out[0]), in[0], optional(in, 1), optional(in, 2), out[0], out[1], out[2], eps);
 }
 void GroupNorm::backward(Backward& b) const {
   const unsigned wanted = wanted_of(b, 3);
   const Tensor weight = b.has(1) ? b.in(1) : Tensor();
   set_wanted(b, wanted,
-             apply_all(GroupNormGrad(wanted, param_dtype(b)),
-                       {b.in(0), weight, b.out(1), b.out(2), b.dout()}));
+             apply_all(GroupNormGrad(wanted, param_dtype(b)), {b.in(0), weight, b.out(1), b.out(2), b.dout()}));
 }
 Cost GroupNorm::cost(Metas in, std::span<const Meta> out) const {
   return with_flops(Op::cost(in, out), *in[0], 7);
@@ -205,9 +194,8 @@ void GroupNormGrad::infer(Metas in, OutMetas& out) const {
   add_gradients(x, {x.shape[1]}, param, wanted, 3, out);
 }
 void GroupNormGrad::forward(Inputs in, Outputs& out) const {
-  kernels::group_norm_grad(exec_of(out[0]), in[0], optional(in, 1), in[2], in[3], in[4],
-                           wanted_view(out, wanted, 0), wanted_view(out, wanted, 1),
-                           wanted_view(out, wanted, 2));
+  kernels::group_norm_grad(exec_of(out[0]), in[0], optional(in, 1), in[2], in[3], in[4], wanted_view(out, wanted, 0),
+                           wanted_view(out, wanted, 1), wanted_view(out, wanted, 2));
 }
 Cost GroupNormGrad::cost(Metas in, std::span<const Meta> out) const {
   return with_flops(Op::cost(in, out), *in[0], 9);
@@ -236,21 +224,20 @@ void BatchNorm::forward(Inputs in, Outputs& out) const {
   const kernels::Exec exec = exec_of(out[0]);
   const bool of_batch = out.n == 3;
   if (of_batch) kernels::batch_norm_statistics(exec, in[0], out[1], out[2]);
-  kernels::batch_norm(exec, in[0], of_batch ? out[1] : in[3], of_batch ? out[2] : in[4],
-                      optional(in, 1), optional(in, 2), out[0], eps);
+  kernels::batch_norm(exec, in[0], of_batch ? out[1] : in[3], of_batch ? out[2] : in[4], optional(in, 1),
+                      optional(in, 2), out[0], eps);
 }
 void BatchNorm::backward(Backward& b) const {
   const bool of_batch = !b.has(3);
-  check<GradError>(
-      !of_batch || (!b.dout(1) && !b.dout(2)), kInfo.name,
-      ": mean and var of the batch are made for running ",
-      "averages and have no gradient. Use their detach(), or compute them with mean(x) and var(x)");
+  check<GradError>(!of_batch || (!b.dout(1) && !b.dout(2)), kInfo.name,
+                   ": mean and var of the batch are made for running ",
+                   "averages and have no gradient. Use their detach(), or compute them with mean(x) and var(x)");
   const bool statistics = b.needs(3) || b.needs(4);
   const unsigned wanted = wanted_of(b, 3) | (statistics ? 6u : 0u);
   const Tensor weight = b.has(1) ? b.in(1) : Tensor();
   const Tensor &mean = of_batch ? b.out(1) : b.in(3), &var = of_batch ? b.out(2) : b.in(4);
-  const Outputs g = apply_all(BatchNormGrad(eps, of_batch, wanted, param_dtype(b)),
-                              {b.in(0), weight, mean, var, b.dout()});
+  const Outputs g =
+      apply_all(BatchNormGrad(eps, of_batch, wanted, param_dtype(b)), {b.in(0), weight, mean, var, b.dout()});
   for (int i = 0; i < 3; ++i)
     if (b.needs(i)) b.set(i, g[i]);
   if (!statistics) return;
@@ -275,42 +262,29 @@ void BatchNormGrad::infer(Metas in, OutMetas& out) const {
   add_gradients(x, channels, param, wanted, 3, out);
 }
 void BatchNormGrad::forward(Inputs in, Outputs& out) const {
-  kernels::batch_norm_grad(exec_of(out[0]), in[0], in[2], in[3], optional(in, 1), in[4],
-                           wanted_view(out, wanted, 0), wanted_view(out, wanted, 1),
-                           wanted_view(out, wanted, 2), eps, of_batch);
+  kernels::batch_norm_grad(exec_of(out[0]), in[0], in[2], in[3], optional(in, 1), in[4], wanted_view(out, wanted, 0),
+                           wanted_view(out, wanted, 1), wanted_view(out, wanted, 2), eps, of_batch);
 }
 Cost BatchNormGrad::cost(Metas in, std::span<const Meta> out) const {
   return with_flops(Op::cost(in, out), *in[0], 9);
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps, int dims) {
-  return apply(LayerNorm(eps, weight ? weight.rank()
-                              : bias ? bias.rank()
-                                     : dims),
-               {x, weight, bias});
+  return apply(LayerNorm(eps, weight ? weight.rank() : bias ? bias.rank() : dims), {x, weight, bias});
 }
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps, int dims) {
   return apply(RmsNorm(eps, weight ? weight.rank() : dims), {x, weight});
 }
-Tensor group_norm(
-    const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
+Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
   return apply(GroupNorm(groups, eps), {x, weight, bias});
 }
-BatchNormResult batch_norm_train(const Tensor& x,
-                                 const Tensor& weight,
-                                 const Tensor& bias,
-                                 double eps) {
+BatchNormResult batch_norm_train(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   Outputs out = apply_all(BatchNorm(eps), {x, weight, bias});
   return {std::move(out[0]), std::move(out[1]), std::move(out[2])};
 }
-Tensor batch_norm_eval(const Tensor& x,
-                       const Tensor& mean,
-                       const Tensor& var,
-                       const Tensor& weight,
-                       const Tensor& bias,
-                       double eps) {
-  check<ValueError>(mean && var,
-                    "batch_norm_eval: needs the statistics mean and var, but one is empty");
+Tensor batch_norm_eval(
+    const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight, const Tensor& bias, double eps) {
+  check<ValueError>(mean && var, "batch_norm_eval: needs the statistics mean and var, but one is empty");
   return apply(BatchNorm(eps), {x, weight, bias, mean, var});
 }
 

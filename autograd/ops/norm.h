@@ -9,8 +9,8 @@ namespace reel {
 /// Inputs x, weight, bias (each may be left out); outputs y, mean, rstd of each row.
 class LayerNorm final : public OpOf<LayerNorm> {
  public:
-  static constexpr OpInfo kInfo{
-      "layer_norm", "(x - mean) / sqrt(var + eps) * weight + bias, each row", Cast::fused_f32};
+  static constexpr OpInfo kInfo{"layer_norm", "(x - mean) / sqrt(var + eps) * weight + bias, each row",
+                                Cast::fused_f32};
   explicit LayerNorm(double epsilon = 1e-5, int dimensions = 1) : eps(epsilon), dims(dimensions) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
@@ -23,10 +23,8 @@ class LayerNorm final : public OpOf<LayerNorm> {
 /// Inputs x, weight, mean, rstd, dy; outputs dx, dweight, dbias, the last two of dtype `param`.
 class LayerNormGrad final : public OpOf<LayerNormGrad> {
  public:
-  static constexpr OpInfo kInfo{"layer_norm_grad", "d layer_norm / d (x, weight, bias) * dy",
-                                Cast::fused_f32};
-  LayerNormGrad(int dimensions, unsigned which, DType dtype)
-      : dims(dimensions), wanted(which), param(dtype) {}
+  static constexpr OpInfo kInfo{"layer_norm_grad", "d layer_norm / d (x, weight, bias) * dy", Cast::fused_f32};
+  LayerNormGrad(int dimensions, unsigned which, DType dtype) : dims(dimensions), wanted(which), param(dtype) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
   Cost cost(Metas in, std::span<const Meta> out) const override;
@@ -39,8 +37,7 @@ class LayerNormGrad final : public OpOf<LayerNormGrad> {
 /// Sennrich 2019). Inputs x, weight (may be left out); outputs y, rstd.
 class RmsNorm final : public OpOf<RmsNorm> {
  public:
-  static constexpr OpInfo kInfo{"rms_norm", "x / sqrt(mean(x^2) + eps) * weight, each row",
-                                Cast::fused_f32};
+  static constexpr OpInfo kInfo{"rms_norm", "x / sqrt(mean(x^2) + eps) * weight, each row", Cast::fused_f32};
   explicit RmsNorm(double epsilon = 1e-6, int dimensions = 1) : eps(epsilon), dims(dimensions) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
@@ -53,8 +50,7 @@ class RmsNorm final : public OpOf<RmsNorm> {
 /// Inputs x, weight, rstd, dy; outputs dx, dweight.
 class RmsNormGrad final : public OpOf<RmsNormGrad> {
  public:
-  static constexpr OpInfo kInfo{"rms_norm_grad", "d rms_norm / d (x, weight) * dy",
-                                Cast::fused_f32};
+  static constexpr OpInfo kInfo{"rms_norm_grad", "d rms_norm / d (x, weight) * dy", Cast::fused_f32};
   RmsNormGrad(int dimensions, unsigned which) : dims(dimensions), wanted(which) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
@@ -67,9 +63,8 @@ class RmsNormGrad final : public OpOf<RmsNormGrad> {
 /// Inputs x, weight [c], bias [c] (each may be left out); outputs y, mean and rstd [n, groups].
 class GroupNorm final : public OpOf<GroupNorm> {
  public:
-  static constexpr OpInfo kInfo{
-      "group_norm", "(x - mean) / sqrt(var + eps) * weight + bias, each group of channels",
-      Cast::fused_f32};
+  static constexpr OpInfo kInfo{"group_norm", "(x - mean) / sqrt(var + eps) * weight + bias, each group of channels",
+                                Cast::fused_f32};
   explicit GroupNorm(std::int64_t groups_of_channels, double epsilon = 1e-5)
       : groups(groups_of_channels), eps(epsilon) {}
   void infer(Metas in, OutMetas& out) const override;
@@ -83,8 +78,7 @@ class GroupNorm final : public OpOf<GroupNorm> {
 /// Inputs x, weight, mean, rstd, dy; outputs dx, dweight, dbias, the last two of dtype `param`.
 class GroupNormGrad final : public OpOf<GroupNormGrad> {
  public:
-  static constexpr OpInfo kInfo{"group_norm_grad", "d group_norm / d (x, weight, bias) * dy",
-                                Cast::fused_f32};
+  static constexpr OpInfo kInfo{"group_norm_grad", "d group_norm / d (x, weight, bias) * dy", Cast::fused_f32};
   GroupNormGrad(unsigned which, DType dtype) : wanted(which), param(dtype) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
@@ -100,8 +94,8 @@ class GroupNormGrad final : public OpOf<GroupNormGrad> {
 /// inputs like others.
 class BatchNorm final : public OpOf<BatchNorm> {
  public:
-  static constexpr OpInfo kInfo{
-      "batch_norm", "(x - mean) / sqrt(var + eps) * weight + bias, each channel", Cast::fused_f32};
+  static constexpr OpInfo kInfo{"batch_norm", "(x - mean) / sqrt(var + eps) * weight + bias, each channel",
+                                Cast::fused_f32};
   explicit BatchNorm(double epsilon = 1e-5) : eps(epsilon) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
@@ -114,8 +108,7 @@ class BatchNorm final : public OpOf<BatchNorm> {
 /// x.
 class BatchNormGrad final : public OpOf<BatchNormGrad> {
  public:
-  static constexpr OpInfo kInfo{"batch_norm_grad", "d batch_norm / d (x, weight, bias) * dy",
-                                Cast::fused_f32};
+  static constexpr OpInfo kInfo{"batch_norm_grad", "d batch_norm / d (x, weight, bias) * dy", Cast::fused_f32};
   BatchNormGrad(double epsilon, bool batch, unsigned which, DType dtype)
       : eps(epsilon), of_batch(batch), wanted(which), param(dtype) {}
   void infer(Metas in, OutMetas& out) const override;

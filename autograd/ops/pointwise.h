@@ -8,13 +8,13 @@ namespace reel {
 /// What differs between the functions, apart from the maths.
 template <class F>
 struct MapTraits;
-#define REEL_TRAITS(F, NAME, FORMULA, CAST, FLOPS)                                                        \
-  template <>                                                                                             \
-  struct MapTraits<math::F> {                                                                             \
-    static constexpr OpInfo info{NAME, FORMULA, CAST};                                                    \
-    static constexpr OpInfo grad{NAME "_grad", "dy * d/dx " FORMULA, CAST};                               \
-    static constexpr OpInfo grad2{NAME "_grad2", "a * b * d2/dx2 " FORMULA, CAST};                        \
-    static constexpr double flops = FLOPS;                                                                \
+#define REEL_TRAITS(F, NAME, FORMULA, CAST, FLOPS)                                 \
+  template <>                                                                      \
+  struct MapTraits<math::F> {                                                      \
+    static constexpr OpInfo info{NAME, FORMULA, CAST};                             \
+    static constexpr OpInfo grad{NAME "_grad", "dy * d/dx " FORMULA, CAST};        \
+    static constexpr OpInfo grad2{NAME "_grad2", "a * b * d2/dx2 " FORMULA, CAST}; \
+    static constexpr double flops = FLOPS;                                         \
   };
 REEL_TRAITS(Neg, "neg", "-x", Cast::keep, 1)
 REEL_TRAITS(Abs, "abs", "|x|", Cast::keep, 1)

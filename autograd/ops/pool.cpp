@@ -15,28 +15,22 @@ kernels::PoolWindow window(const Pool2dOptions& o) {
 /// [n, c, oh, ow] for an input of this shape. Throws ValueError for the options, ShapeError for the
 /// sizes.
 Shape pooled(std::string_view op, const Shape& x, const Pool2dOptions& o) {
-  const Dims kernel{o.kernel_h, o.kernel_w}, stride{o.stride_h, o.stride_w},
-      padding{o.padding_h, o.padding_w};
-  check<ValueError>(kernel[0] >= 1 && kernel[1] >= 1, op, ": kernel must be positive, but is ",
-                    kernel);
-  check<ValueError>(stride[0] >= 1 && stride[1] >= 1, op, ": stride must be positive, but is ",
-                    stride);
-  check<ValueError>(padding[0] >= 0 && padding[1] >= 0, op,
-                    ": padding must not be negative, but is ", padding);
+  const Dims kernel{o.kernel_h, o.kernel_w}, stride{o.stride_h, o.stride_w}, padding{o.padding_h, o.padding_w};
+  check<ValueError>(kernel[0] >= 1 && kernel[1] >= 1, op, ": kernel must be positive, but is ", kernel);
+  check<ValueError>(stride[0] >= 1 && stride[1] >= 1, op, ": stride must be positive, but is ", stride);
+  check<ValueError>(padding[0] >= 0 && padding[1] >= 0, op, ": padding must not be negative, but is ", padding);
   check<ValueError>(padding[0] < kernel[0] && padding[1] < kernel[1], op,
-                    ": padding must be smaller than the kernel: padding ", padding, ", kernel ",
-                    kernel, ". Else a window could lie in the padding alone");
+                    ": padding must be smaller than the kernel: padding ", padding, ", kernel ", kernel,
+                    ". Else a window could lie in the padding alone");
   const Dims padded{x[2] + 2 * padding[0], x[3] + 2 * padding[1]};
   check<ShapeError>(x[2] >= 1 && x[3] >= 1 && kernel[0] <= padded[0] && kernel[1] <= padded[1], op,
                     ": kernel is larger than the padded input: kernel ", kernel, ", input ", padded,
                     " with its padding");
-  return {x[0], x[1], (padded[0] - kernel[0]) / stride[0] + 1,
-          (padded[1] - kernel[1]) / stride[1] + 1};
+  return {x[0], x[1], (padded[0] - kernel[0]) / stride[0] + 1, (padded[1] - kernel[1]) / stride[1] + 1};
 }
 
 void check_gradient_shape(std::string_view op, const Meta& dy, const Shape& expected) {
-  check<ShapeError>(dy.shape == expected, op, ": dy does not fit: dy ", dy.shape, ", expected ",
-                    expected);
+  check<ShapeError>(dy.shape == expected, op, ": dy does not fit: dy ", dy.shape, ", expected ", expected);
 }
 
 /// Where pooling of n elements along one axis looks, for the usual windows.
@@ -92,8 +86,7 @@ Cost window_cost(Cost c, double outputs, std::int64_t kh, std::int64_t kw) {
 
 void check_even(std::string_view op, const Shape& x, std::int64_t h, std::int64_t w) {
   check<ValueError>(h >= 1 && w >= 1, op, ": output size must be positive, but is ", Dims{h, w});
-  check<ShapeError>(x[2] >= 1 && x[3] >= 1, op,
-                    ": needs at least one row and column, but the shape is ", x);
+  check<ShapeError>(x[2] >= 1 && x[3] >= 1, op, ": needs at least one row and column, but the shape is ", x);
 }
 
 }  // namespace
@@ -104,8 +97,7 @@ void MaxPool2d::infer(Metas in, OutMetas& out) const {
   const Shape y = pooled("max_pool2d", x.shape, options);
   const bool small = options.kernel_h <= 256 && options.kernel_w <= 256 / options.kernel_h;
   check<ValueError>(options.kernel_h < (1 << 15) && options.kernel_w < (1 << 15),
-                    "max_pool2d: kernel must be below 32768, but is ",
-                    Dims{options.kernel_h, options.kernel_w});
+                    "max_pool2d: kernel must be below 32768, but is ", Dims{options.kernel_h, options.kernel_w});
   out.add(y, x.dtype, kept(x));
   out.add(y, small ? DType::u8 : DType::i32, kept(x));
 }
@@ -117,8 +109,7 @@ void MaxPool2d::backward(Backward& b) const {
   b.set(0, apply(MaxPool2dGrad(options, x[2], x[3]), {b.dout(), b.out(1)}));
 }
 Cost MaxPool2d::cost(Metas in, std::span<const Meta> out) const {
-  return window_cost(Op::cost(in, out), static_cast<double>(out[0].numel), options.kernel_h,
-                     options.kernel_w);
+  return window_cost(Op::cost(in, out), static_cast<double>(out[0].numel), options.kernel_h, options.kernel_w);
 }
 
 void MaxPool2dGrad::infer(Metas in, OutMetas& out) const {
@@ -126,8 +117,7 @@ void MaxPool2dGrad::infer(Metas in, OutMetas& out) const {
   check_input("max_pool2d_grad", dy, "dy");
   check<DTypeError>(at.dtype == DType::u8 || at.dtype == DType::i32,
                     "max_pool2d_grad: places must be u8 or i32, but are ", name_of(at.dtype));
-  check<ShapeError>(at.shape == dy.shape, "max_pool2d_grad: shapes differ: dy ", dy.shape,
-                    ", places ", at.shape);
+  check<ShapeError>(at.shape == dy.shape, "max_pool2d_grad: shapes differ: dy ", dy.shape, ", places ", at.shape);
   const Shape x{dy.shape[0], dy.shape[1], height, width};
   check_gradient_shape("max_pool2d_grad", dy, pooled("max_pool2d_grad", x, options));
   out.add(x, dy.dtype,
@@ -151,8 +141,7 @@ void AvgPool2d::backward(Backward& b) const {
   b.set(0, apply(AvgPool2dGrad(options, x[2], x[3]), {b.dout()}));
 }
 Cost AvgPool2d::cost(Metas in, std::span<const Meta> out) const {
-  return window_cost(Op::cost(in, out), static_cast<double>(out[0].numel), options.kernel_h,
-                     options.kernel_w);
+  return window_cost(Op::cost(in, out), static_cast<double>(out[0].numel), options.kernel_h, options.kernel_w);
 }
 
 void AvgPool2dGrad::infer(Metas in, OutMetas& out) const {
@@ -186,8 +175,8 @@ void AdaptiveAvgPool2d::backward(Backward& b) const {
 }
 Cost AdaptiveAvgPool2d::cost(Metas in, std::span<const Meta> out) const {
   const Shape& x = in[0]->shape;
-  return window_cost(Op::cost(in, out), static_cast<double>(out[0].numel),
-                     (x[2] + height - 1) / height, (x[3] + width - 1) / width);
+  return window_cost(Op::cost(in, out), static_cast<double>(out[0].numel), (x[2] + height - 1) / height,
+                     (x[3] + width - 1) / width);
 }
 
 void AdaptiveAvgPool2dGrad::infer(Metas in, OutMetas& out) const {

@@ -23,10 +23,8 @@ class MaxPool2d final : public OpOf<MaxPool2d> {
 /// Inputs dy and the places of the largest elements; output dx [n, c, height, width].
 class MaxPool2dGrad final : public OpOf<MaxPool2dGrad> {
  public:
-  static constexpr OpInfo kInfo{"max_pool2d_grad", "dy at the largest element of each window",
-                                Cast::keep};
-  MaxPool2dGrad(const Pool2dOptions& o, std::int64_t h, std::int64_t w)
-      : options(o), height(h), width(w) {}
+  static constexpr OpInfo kInfo{"max_pool2d_grad", "dy at the largest element of each window", Cast::keep};
+  MaxPool2dGrad(const Pool2dOptions& o, std::int64_t h, std::int64_t w) : options(o), height(h), width(w) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
   Saves saves() const override { return {0, 0}; }
@@ -50,10 +48,8 @@ class AvgPool2d final : public OpOf<AvgPool2d> {
 /// Input dy; output dx [n, c, height, width].
 class AvgPool2dGrad final : public OpOf<AvgPool2dGrad> {
  public:
-  static constexpr OpInfo kInfo{"avg_pool2d_grad",
-                                "dy / size, summed over the windows of each element", Cast::keep};
-  AvgPool2dGrad(const Pool2dOptions& o, std::int64_t h, std::int64_t w)
-      : options(o), height(h), width(w) {}
+  static constexpr OpInfo kInfo{"avg_pool2d_grad", "dy / size, summed over the windows of each element", Cast::keep};
+  AvgPool2dGrad(const Pool2dOptions& o, std::int64_t h, std::int64_t w) : options(o), height(h), width(w) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
   void backward(Backward& b) const override;
@@ -66,8 +62,7 @@ class AvgPool2dGrad final : public OpOf<AvgPool2dGrad> {
 /// ceil((i + 1) h / height), so that windows cover the input evenly and may overlap by one.
 class AdaptiveAvgPool2d final : public OpOf<AdaptiveAvgPool2d> {
  public:
-  static constexpr OpInfo kInfo{"adaptive_avg_pool2d", "mean over height x width even windows",
-                                Cast::keep};
+  static constexpr OpInfo kInfo{"adaptive_avg_pool2d", "mean over height x width even windows", Cast::keep};
   AdaptiveAvgPool2d(std::int64_t h, std::int64_t w) : height(h), width(w) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
@@ -80,8 +75,8 @@ class AdaptiveAvgPool2d final : public OpOf<AdaptiveAvgPool2d> {
 /// Input dy [n, c, height of y, width of y]; output dx [n, c, height, width].
 class AdaptiveAvgPool2dGrad final : public OpOf<AdaptiveAvgPool2dGrad> {
  public:
-  static constexpr OpInfo kInfo{"adaptive_avg_pool2d_grad",
-                                "dy / size, summed over the windows of each element", Cast::keep};
+  static constexpr OpInfo kInfo{"adaptive_avg_pool2d_grad", "dy / size, summed over the windows of each element",
+                                Cast::keep};
   AdaptiveAvgPool2dGrad(std::int64_t h, std::int64_t w) : height(h), width(w) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;

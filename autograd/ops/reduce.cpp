@@ -41,8 +41,7 @@ unsigned Reduction::mask(const Shape& x, std::string_view op) const {
   unsigned m = 0;
   for (const std::int64_t dim : dims) {
     const unsigned bit = 1u << normalize_dim(static_cast<int>(dim), x, op);
-    check<IndexError>(!(m & bit), op, ": dimension ", dim, " appears twice in dims ", dims,
-                      " for shape ", x);
+    check<IndexError>(!(m & bit), op, ": dimension ", dim, " appears twice in dims ", dims, " for shape ", x);
     m |= bit;
   }
   return x.rank() ? m : 0;
@@ -66,8 +65,7 @@ Tensor keep_dims(const Tensor& g, const Shape& x, unsigned mask) {
 
 void Sum::infer(Metas in, OutMetas& out) const {
   const Meta& x = *in[0];
-  out.add(over.result(x.shape, over.mask(x.shape, kInfo.name)),
-          is_integer(x.dtype) ? DType::i64 : x.dtype);
+  out.add(over.result(x.shape, over.mask(x.shape, kInfo.name)), is_integer(x.dtype) ? DType::i64 : x.dtype);
 }
 void Sum::forward(Inputs in, Outputs& out) const {
   kernels::sum(exec_of(out[0]), in[0], over.mask(in[0].shape(), kInfo.name), out[0]);
@@ -100,18 +98,15 @@ void Var::infer(Metas in, OutMetas& out) const {
   out.add(out.m[0].shape, statistics_dtype(in[0]->dtype));
 }
 void Var::forward(Inputs in, Outputs& out) const {
-  kernels::var(exec_of(out[0]), in[0], over.mask(in[0].shape(), kInfo.name), correction, out[0],
-               out[1]);
+  kernels::var(exec_of(out[0]), in[0], over.mask(in[0].shape(), kInfo.name), correction, out[0], out[1]);
 }
 void Var::backward(Backward& b) const {
   const Shape& x = b.in_meta(0).shape;
   Tensor g;
-  if (b.dout(0))
-    g = apply(VarGrad(over.dims, over.keepdim, correction), {b.in(0), b.out(1), b.dout(0)});
+  if (b.dout(0)) g = apply(VarGrad(over.dims, over.keepdim, correction), {b.in(0), b.out(1), b.dout(0)});
   if (b.dout(1)) {  // d mean / dx = 1 / n: comes up when this gradient is differentiated again
     const unsigned m = over.mask(x, kInfo.name);
-    const Tensor share =
-        to(expand(keep_dims(b.dout(1) / terms(x, m), x, m), x), b.in_meta(0).dtype);
+    const Tensor share = to(expand(keep_dims(b.dout(1) / terms(x, m), x, m), x), b.in_meta(0).dtype);
     g = g ? g + share : share;
   }
   b.set(0, g);
@@ -127,16 +122,14 @@ void VarGrad::infer(Metas in, OutMetas& out) const {
   check<DTypeError>(mean.dtype == statistics_dtype(x.dtype), kInfo.name, ": mean must be ",
                     name_of(statistics_dtype(x.dtype)), ", but is ", name_of(mean.dtype));
   const Shape result = over.result(x.shape, over.mask(x.shape, kInfo.name));
-  check<ShapeError>(mean.shape == result && dy.shape == result, kInfo.name,
-                    ": mean and dy need the shape ", result, ", but are ", mean.shape, ", ",
-                    dy.shape);
+  check<ShapeError>(mean.shape == result && dy.shape == result, kInfo.name, ": mean and dy need the shape ", result,
+                    ", but are ", mean.shape, ", ", dy.shape);
   out.add(x.shape, x.dtype, layout_like(x, x.shape));
 }
 void VarGrad::forward(Inputs in, Outputs& out) const {
   const Shape& x = in[0].shape();
   const unsigned m = over.mask(x, kInfo.name);
-  kernels::var_grad(exec_of(out[0]), in[0], in[1], in[2], m, var_scale(terms(x, m), correction),
-                    out[0]);
+  kernels::var_grad(exec_of(out[0]), in[0], in[1], in[2], m, var_scale(terms(x, m), correction), out[0]);
 }
 void VarGrad::backward(Backward& b) const {
   const Tensor& g = b.dout();
@@ -171,8 +164,7 @@ void Norm::backward(Backward& b) const {
   const Tensor y = keep_dims(b.out(), x.shape(), m);
   // x / y lies in [-1, 1], so the order of the factors keeps half types in range. Where y = 0, x =
   // 0.
-  const Tensor safe =
-      where(equal(y, Tensor::scalar(0, y.dtype())), Tensor::scalar(1, y.dtype()), y);
+  const Tensor safe = where(equal(y, Tensor::scalar(0, y.dtype())), Tensor::scalar(1, y.dtype()), y);
   b.set(0, x / safe * keep_dims(b.dout(), x.shape(), m));
 }
 Cost Norm::cost(Metas in, std::span<const Meta> out) const {

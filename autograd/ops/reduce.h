@@ -45,8 +45,7 @@ class Mean final : public OpOf<Mean> {
 class Var final : public OpOf<Var> {
  public:
   static constexpr OpInfo kInfo{"var", "sum (x - mean)^2 / (n - correction)", Cast::fused_f32};
-  explicit Var(const Dims& dims = {}, bool keepdim = false, double c = 1)
-      : over{dims, keepdim}, correction(c) {}
+  explicit Var(const Dims& dims = {}, bool keepdim = false, double c = 1) : over{dims, keepdim}, correction(c) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
   void backward(Backward& b) const override;
@@ -59,10 +58,8 @@ class Var final : public OpOf<Var> {
 /// Inputs x, mean, dy.
 class VarGrad final : public OpOf<VarGrad> {
  public:
-  static constexpr OpInfo kInfo{"var_grad", "dy * 2 (x - mean) / (n - correction)",
-                                Cast::fused_f32};
-  explicit VarGrad(const Dims& dims = {}, bool keepdim = false, double c = 1)
-      : over{dims, keepdim}, correction(c) {}
+  static constexpr OpInfo kInfo{"var_grad", "dy * 2 (x - mean) / (n - correction)", Cast::fused_f32};
+  explicit VarGrad(const Dims& dims = {}, bool keepdim = false, double c = 1) : over{dims, keepdim}, correction(c) {}
   void infer(Metas in, OutMetas& out) const override;
   void forward(Inputs in, Outputs& out) const override;
   void backward(Backward& b) const override;

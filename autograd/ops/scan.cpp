@@ -34,13 +34,12 @@ void ProdGrad::infer(Metas in, OutMetas& out) const {
   require_floating(kInfo.name, x);
   require_same_dtype(kInfo.name, "x", x, "dy", dy);
   const Shape dropped = without_dim(x.shape, dim, false, kInfo.name);
-  check<ShapeError>(dy.shape == dropped || dy.shape == without_dim(x.shape, dim, true, kInfo.name),
-                    kInfo.name, ": dy needs the shape ", dropped, ", but is ", dy.shape);
+  check<ShapeError>(dy.shape == dropped || dy.shape == without_dim(x.shape, dim, true, kInfo.name), kInfo.name,
+                    ": dy needs the shape ", dropped, ", but is ", dy.shape);
   out.add(x.shape, x.dtype, layout_like(x, x.shape));
 }
 void ProdGrad::forward(Inputs in, Outputs& out) const {
-  kernels::prod_grad(exec_of(out[0]), in[0], in[1], normalize_dim(dim, in[0].shape(), kInfo.name),
-                     out[0]);
+  kernels::prod_grad(exec_of(out[0]), in[0], in[1], normalize_dim(dim, in[0].shape(), kInfo.name), out[0]);
 }
 
 void Cumsum::infer(Metas in, OutMetas& out) const {
@@ -49,8 +48,7 @@ void Cumsum::infer(Metas in, OutMetas& out) const {
   out.add(x.shape, sum_dtype(x.dtype), layout_like(x, x.shape));
 }
 void Cumsum::forward(Inputs in, Outputs& out) const {
-  kernels::cumsum(exec_of(out[0]), in[0], normalize_dim(dim, in[0].shape(), kInfo.name), reverse,
-                  out[0]);
+  kernels::cumsum(exec_of(out[0]), in[0], normalize_dim(dim, in[0].shape(), kInfo.name), reverse, out[0]);
 }
 void Cumsum::backward(Backward& b) const {
   b.set(0, cumsum(b.dout(), dim, !reverse));

@@ -14,8 +14,8 @@ void infer_row(const OpInfo& info, Metas in, int dim, OutMetas& out) {
 }
 void infer_row_grad(const OpInfo& info, Metas in, int dim, OutMetas& out) {
   require_same_dtype(info.name, "y", *in[0], "dy", *in[1]);
-  check<ShapeError>(in[0]->shape == in[1]->shape, info.name, ": shapes differ: y ", in[0]->shape,
-                    ", dy ", in[1]->shape);
+  check<ShapeError>(in[0]->shape == in[1]->shape, info.name, ": shapes differ: y ", in[0]->shape, ", dy ",
+                    in[1]->shape);
   infer_row(info, in, dim, out);
 }
 Cost row_cost(const Op& op, Metas in, std::span<const Meta> out, double flops) {
@@ -46,11 +46,9 @@ void SoftmaxGrad::infer(Metas in, OutMetas& out) const {
   infer_row_grad(kInfo, in, dim, out);
 }
 void SoftmaxGrad::forward(Inputs in, Outputs& out) const {
-  kernels::softmax_grad(exec_of(out[0]), in[0], in[1],
-                        normalize_dim(dim, in[0].shape(), kInfo.name), out[0]);
+  kernels::softmax_grad(exec_of(out[0]), in[0], in[1], normalize_dim(dim, in[0].shape(), kInfo.name), out[0]);
 }
-void SoftmaxGrad::backward(
-    Backward& b) const {  // of y (dy - sum y dy), whose derivative in dy is symmetric
+void SoftmaxGrad::backward(Backward& b) const {  // of y (dy - sum y dy), whose derivative in dy is symmetric
   const Tensor &y = b.in(0), &dy = b.in(1), &g = b.dout();
   if (b.needs(0)) b.set(0, g * (dy - total(y * dy, dim)) - dy * total(g * y, dim));
   if (b.needs(1)) b.set(1, apply(SoftmaxGrad(dim), {y, g}));
@@ -63,8 +61,7 @@ void LogSoftmax::infer(Metas in, OutMetas& out) const {
   infer_row(kInfo, in, dim, out);
 }
 void LogSoftmax::forward(Inputs in, Outputs& out) const {
-  kernels::log_softmax(exec_of(out[0]), in[0], normalize_dim(dim, in[0].shape(), kInfo.name),
-                       out[0]);
+  kernels::log_softmax(exec_of(out[0]), in[0], normalize_dim(dim, in[0].shape(), kInfo.name), out[0]);
 }
 void LogSoftmax::backward(Backward& b) const {
   b.set(0, apply(LogSoftmaxGrad(dim), {b.out(), b.dout()}));
@@ -77,8 +74,7 @@ void LogSoftmaxGrad::infer(Metas in, OutMetas& out) const {
   infer_row_grad(kInfo, in, dim, out);
 }
 void LogSoftmaxGrad::forward(Inputs in, Outputs& out) const {
-  kernels::log_softmax_grad(exec_of(out[0]), in[0], in[1],
-                            normalize_dim(dim, in[0].shape(), kInfo.name), out[0]);
+  kernels::log_softmax_grad(exec_of(out[0]), in[0], in[1], normalize_dim(dim, in[0].shape(), kInfo.name), out[0]);
 }
 void LogSoftmaxGrad::backward(Backward& b) const {  // of dy - e^y sum dy
   const Tensor &y = b.in(0), &dy = b.in(1), &g = b.dout();

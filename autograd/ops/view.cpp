@@ -8,15 +8,29 @@
 
 namespace reel {
 
-void To::infer(Metas in, OutMetas& out) const { out.add(in[0]->shape, dtype, layout_like(*in[0], in[0]->shape)); }
-void To::forward(Inputs in, Outputs& out) const { kernels::copy(exec_of(out[0]), in[0], out[0]); }
-void To::backward(Backward& b) const { b.set(0, to(b.dout(), b.in_meta(0).dtype)); }
+void To::infer(Metas in, OutMetas& out) const {
+  out.add(in[0]->shape, dtype, layout_like(*in[0], in[0]->shape));
+}
+void To::forward(Inputs in, Outputs& out) const {
+  kernels::copy(exec_of(out[0]), in[0], out[0]);
+}
+void To::backward(Backward& b) const {
+  b.set(0, to(b.dout(), b.in_meta(0).dtype));
+}
 
-void Contiguous::infer(Metas in, OutMetas& out) const { out.add(in[0]->shape, in[0]->dtype); }
-void Contiguous::forward(Inputs in, Outputs& out) const { kernels::copy(exec_of(out[0]), in[0], out[0]); }
-void Contiguous::backward(Backward& b) const { b.set(0, b.dout()); }
+void Contiguous::infer(Metas in, OutMetas& out) const {
+  out.add(in[0]->shape, in[0]->dtype);
+}
+void Contiguous::forward(Inputs in, Outputs& out) const {
+  kernels::copy(exec_of(out[0]), in[0], out[0]);
+}
+void Contiguous::backward(Backward& b) const {
+  b.set(0, b.dout());
+}
 
-void Reshape::infer(Metas in, OutMetas& out) const { out.add(view::infer_shape(in[0]->numel, shape), in[0]->dtype); }
+void Reshape::infer(Metas in, OutMetas& out) const {
+  out.add(view::infer_shape(in[0]->numel, shape), in[0]->dtype);
+}
 void Reshape::forward(Inputs in, Outputs& out) const {
   const Tensor& x = in[0];
   const Shape target = view::infer_shape(x.numel(), shape);
@@ -28,15 +42,20 @@ void Reshape::forward(Inputs in, Outputs& out) const {
   kernels::copy(exec_of(x), x, copy);
   out[0] = *view::try_reshape(copy, target);
 }
-void Reshape::backward(Backward& b) const { b.set(0, reshape(b.dout(), b.in_meta(0).shape)); }
+void Reshape::backward(Backward& b) const {
+  b.set(0, reshape(b.dout(), b.in_meta(0).shape));
+}
 
 void Permute::infer(Metas in, OutMetas& out) const {
   Shape s = in[0]->shape;
   check<ShapeError>(order.rank() == s.rank(), "permute: order ", order, " has another length than shape ", s);
-  for (int i = 0; i < s.rank(); ++i) s[i] = in[0]->shape[normalize_dim(static_cast<int>(order[i]), in[0]->shape, "permute")];
+  for (int i = 0; i < s.rank(); ++i)
+    s[i] = in[0]->shape[normalize_dim(static_cast<int>(order[i]), in[0]->shape, "permute")];
   out.add(s, in[0]->dtype);
 }
-void Permute::forward(Inputs in, Outputs& out) const { out[0] = view::permute(in[0], order); }
+void Permute::forward(Inputs in, Outputs& out) const {
+  out[0] = view::permute(in[0], order);
+}
 void Permute::backward(Backward& b) const {
   Dims inverse = order;
   for (int i = 0; i < order.rank(); ++i)
@@ -44,25 +63,39 @@ void Permute::backward(Backward& b) const {
   b.set(0, permute(b.dout(), inverse));
 }
 
-void Expand::infer(Metas in, OutMetas& out) const { out.add(shape, in[0]->dtype); }
-void Expand::forward(Inputs in, Outputs& out) const { out[0] = view::expand(in[0], shape); }
-void Expand::backward(Backward& b) const { b.set(0, sum_to(b.dout(), b.in_meta(0).shape)); }
+void Expand::infer(Metas in, OutMetas& out) const {
+  out.add(shape, in[0]->dtype);
+}
+void Expand::forward(Inputs in, Outputs& out) const {
+  out[0] = view::expand(in[0], shape);
+}
+void Expand::backward(Backward& b) const {
+  b.set(0, sum_to(b.dout(), b.in_meta(0).shape));
+}
 
 void Slice::infer(Metas in, OutMetas& out) const {
   Shape s = in[0]->shape;
   s[normalize_dim(dim, s, "slice")] = (stop - start + step - 1) / step;
   out.add(s, in[0]->dtype);
 }
-void Slice::forward(Inputs in, Outputs& out) const { out[0] = view::slice(in[0], dim, start, stop, step); }
-void Slice::backward(Backward& b) const { b.set(0, apply(SliceGrad(b.in_meta(0).shape, *this), {b.dout()})); }
+void Slice::forward(Inputs in, Outputs& out) const {
+  out[0] = view::slice(in[0], dim, start, stop, step);
+}
+void Slice::backward(Backward& b) const {
+  b.set(0, apply(SliceGrad(b.in_meta(0).shape, *this), {b.dout()}));
+}
 
-void SliceGrad::infer(Metas in, OutMetas& out) const { out.add(shape, in[0]->dtype); }
+void SliceGrad::infer(Metas in, OutMetas& out) const {
+  out.add(shape, in[0]->dtype);
+}
 void SliceGrad::forward(Inputs in, Outputs& out) const {
   const kernels::Exec exec = exec_of(out[0]);
   kernels::fill(exec, out[0], 0);
   kernels::copy(exec, in[0], view::slice(out[0], slice.dim, slice.start, slice.stop, slice.step));
 }
-void SliceGrad::backward(Backward& b) const { b.set(0, apply(slice, {b.dout()})); }
+void SliceGrad::backward(Backward& b) const {
+  b.set(0, apply(slice, {b.dout()}));
+}
 
 void Concat::infer(Metas in, OutMetas& out) const {
   check<ShapeError>(!in.empty(), "concat: needs at least one tensor");
@@ -77,8 +110,8 @@ void Concat::infer(Metas in, OutMetas& out) const {
     const std::int64_t n = fits ? std::exchange(part[d], 0) : 0;
     Shape zeroed = shape;
     zeroed[d] = 0;
-    check<ShapeError>(fits && part == zeroed, "concat: shapes may differ only in dimension ", d, ": input 0 ", in[0]->shape,
-                      ", input ", i, " ", in[i]->shape);
+    check<ShapeError>(fits && part == zeroed, "concat: shapes may differ only in dimension ", d, ": input 0 ",
+                      in[0]->shape, ", input ", i, " ", in[i]->shape);
     shape[d] += n;
   }
   out.add(shape, in[0]->dtype);
@@ -116,7 +149,9 @@ void Flip::forward(Inputs in, Outputs& out) const {
   x.layout = Layout::strided;
   kernels::copy(exec_of(out[0]), x, out[0]);
 }
-void Flip::backward(Backward& b) const { b.set(0, flip(b.dout(), dim)); }
+void Flip::backward(Backward& b) const {
+  b.set(0, flip(b.dout(), dim));
+}
 
 void Pad::infer(Metas in, OutMetas& out) const {
   Shape s = in[0]->shape;
@@ -156,14 +191,24 @@ void Triangle::infer(Metas in, OutMetas& out) const {
 void Triangle::forward(Inputs in, Outputs& out) const {
   kernels::triangle(exec_of(out[0]), in[0], out[0], upper, diagonal);
 }
-void Triangle::backward(Backward& b) const { b.set(0, apply(*this, {b.dout()})); }
+void Triangle::backward(Backward& b) const {
+  b.set(0, apply(*this, {b.dout()}));
+}
 
 // --- The functions of ops.h ---------------------------------------------------------------------------------------
 
-Tensor to(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : apply(To(dtype), {x}); }
-Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : apply(Contiguous(), {x}); }
-Tensor clone(const Tensor& x) { return apply(Contiguous(), {x}); }
-Tensor reshape(const Tensor& x, const Shape& shape) { return apply(Reshape(shape), {x}); }
+Tensor to(const Tensor& x, DType dtype) {
+  return x.dtype() == dtype ? x : apply(To(dtype), {x});
+}
+Tensor contiguous(const Tensor& x) {
+  return x.is_contiguous() ? x : apply(Contiguous(), {x});
+}
+Tensor clone(const Tensor& x) {
+  return apply(Contiguous(), {x});
+}
+Tensor reshape(const Tensor& x, const Shape& shape) {
+  return apply(Reshape(shape), {x});
+}
 
 Tensor flatten(const Tensor& x, int first, int last) {
   const int a = normalize_dim(first, x.shape(), "flatten"), z = normalize_dim(last, x.shape(), "flatten");
@@ -177,14 +222,18 @@ Tensor flatten(const Tensor& x, int first, int last) {
   }
   return reshape(x, x.rank() == 0 ? Shape{1} : s);
 }
-Tensor permute(const Tensor& x, const Dims& order) { return apply(Permute(order), {x}); }
+Tensor permute(const Tensor& x, const Dims& order) {
+  return apply(Permute(order), {x});
+}
 Tensor transpose(const Tensor& x, int a, int b) {
   const int i = normalize_dim(a, x.shape(), "transpose"), j = normalize_dim(b, x.shape(), "transpose");
   Dims order;
   for (int d = 0; d < x.rank(); ++d) order.push_back(d == i ? j : d == j ? i : d);
   return permute(x, order);
 }
-Tensor expand(const Tensor& x, const Shape& shape) { return apply(Expand(shape), {x}); }
+Tensor expand(const Tensor& x, const Shape& shape) {
+  return apply(Expand(shape), {x});
+}
 Tensor squeeze(const Tensor& x, int dim) {
   const int d = normalize_dim(dim, x.shape(), "squeeze");
   if (x.rank() == 0 || x.shape()[d] != 1) return x;
@@ -193,8 +242,8 @@ Tensor squeeze(const Tensor& x, int dim) {
   return reshape(x, s);
 }
 Tensor unsqueeze(const Tensor& x, int dim) {
-  check<IndexError>(dim >= -x.rank() - 1 && dim <= x.rank(), "unsqueeze: dimension ", dim, " is out of range for shape ",
-                    x.shape());
+  check<IndexError>(dim >= -x.rank() - 1 && dim <= x.rank(), "unsqueeze: dimension ", dim,
+                    " is out of range for shape ", x.shape());
   Shape s = x.shape();
   s.insert(dim < 0 ? dim + x.rank() + 1 : dim, 1);
   return reshape(x, s);
@@ -243,11 +292,17 @@ Tensor stack(const std::vector<Tensor>& parts, int dim) {
   }
   return concat(rows, dim);
 }
-Tensor flip(const Tensor& x, int dim) { return apply(Flip(dim), {x}); }
+Tensor flip(const Tensor& x, int dim) {
+  return apply(Flip(dim), {x});
+}
 Tensor pad(const Tensor& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& pads, double value) {
   return apply(Pad(pads, value), {x});
 }
-Tensor tril(const Tensor& x, std::int64_t diagonal) { return apply(Triangle(false, diagonal), {x}); }
-Tensor triu(const Tensor& x, std::int64_t diagonal) { return apply(Triangle(true, diagonal), {x}); }
+Tensor tril(const Tensor& x, std::int64_t diagonal) {
+  return apply(Triangle(false, diagonal), {x});
+}
+Tensor triu(const Tensor& x, std::int64_t diagonal) {
+  return apply(Triangle(true, diagonal), {x});
+}
 
 }  // namespace reel

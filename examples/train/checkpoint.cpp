@@ -12,8 +12,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "reel-train checkpoint";
 constexpr const char* kVersion = "1";
 // Groups of tensors, as prefixes of their names.
-constexpr const char *kModel = "model.", *kOptimizer = "optimizer.", *kEma = "average.",
-                     *kPlateau = "schedule.", *kProgress = "progress.";
+constexpr const char *kModel = "model.", *kOptimizer = "optimizer.", *kEma = "average.", *kPlateau = "schedule.",
+                     *kProgress = "progress.";
 
 void hash_part(data::Sha256& hash, const data::Dataset& d) {
   constexpr std::size_t kPixels = 1 << 20;
@@ -41,18 +41,13 @@ State part_of(const State& all, const std::string& prefix) {
 template <class T>
 void get(const nlohmann::json& json, const char* name, T& to) {
   const auto it = json.find(name);
-  const bool ok = it != json.end() &&
-                  (std::is_same_v<T, std::string> ? it->is_string() : it->is_number_unsigned());
+  const bool ok = it != json.end() && (std::is_same_v<T, std::string> ? it->is_string() : it->is_number_unsigned());
   check<DataError>(ok, name, " is missing, or of another type");
   to = it->get<T>();
 }
 
 Json json_of(const Fingerprint& f) {
-  return {{"name", f.name},
-          {"images", f.images},
-          {"tests", f.tests},
-          {"classes", f.classes},
-          {"sha256", f.sha256}};
+  return {{"name", f.name}, {"images", f.images}, {"tests", f.tests}, {"classes", f.classes}, {"sha256", f.sha256}};
 }
 
 Fingerprint fingerprint_from(const nlohmann::json& json) {
@@ -78,8 +73,7 @@ Checkpoint checkpoint_from(const data::SafeTensors& file) {
   c.settings = settings_from_json(parsed(file.metadata, "settings"));
   c.data = fingerprint_from(parsed(file.metadata, "data"));
   c.progress = progress_from(parsed(file.metadata, "progress"), part_of(file.tensors, kProgress));
-  const nlohmann::json loader = parsed(file.metadata, "loader"),
-                       random = parsed(file.metadata, "random");
+  const nlohmann::json loader = parsed(file.metadata, "loader"), random = parsed(file.metadata, "random");
   get(loader, "seed", c.loader.seed);
   get(loader, "epoch", c.loader.epoch);
   get(loader, "next", c.loader.next);
@@ -115,8 +109,7 @@ void save(const Checkpoint& c, const std::string& path) {
        {"settings", dump(to_json(c.settings))},
        {"data", dump(json_of(c.data))},
        {"progress", dump(counters_of(c.progress))},
-       {"loader",
-        dump({{"seed", c.loader.seed}, {"epoch", c.loader.epoch}, {"next", c.loader.next}})},
+       {"loader", dump({{"seed", c.loader.seed}, {"epoch", c.loader.epoch}, {"next", c.loader.next}})},
        {"random", dump({{"seed", c.random_seed}, {"position", c.random_position}})}});
 }
 
@@ -126,9 +119,8 @@ Checkpoint load(const std::string& path) {
     const auto it = file.metadata.find(name);
     return it == file.metadata.end() ? std::string() : it->second;
   };
-  check<DataError>(meta("format") == kFormat, path,
-                   ": is no checkpoint of reel-train: its format is '", meta("format"), "', but '",
-                   kFormat, "' was expected");
+  check<DataError>(meta("format") == kFormat, path, ": is no checkpoint of reel-train: its format is '", meta("format"),
+                   "', but '", kFormat, "' was expected");
   check<DataError>(meta("version") == kVersion, path, ": has version ", meta("version"),
                    " of the checkpoint format, but this program reads version ", kVersion,
                    ". Resume with the program that wrote it, or start a new run");

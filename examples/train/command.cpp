@@ -97,8 +97,7 @@ void declare(CLI::App& app, Command& c) {
              "stop after N optimizer steps in all, even within an epoch; the schedule still spans "
              "--epochs [no bound]");
   how.option("--batch", s.batch, "N", "images in a micro-batch [by data]");
-  how.option("--accumulate", s.accumulate, "N",
-             "micro-batches whose gradients add up to one optimizer step [by data]");
+  how.option("--accumulate", s.accumulate, "N", "micro-batches whose gradients add up to one optimizer step [by data]");
   how.option("--tail", s.tail, "NAME",
              "what becomes of a window that is not full at the end of an epoch: flush (a step with "
              "what there is), carry (goes on in the next epoch) or drop [flush]");
@@ -107,13 +106,11 @@ void declare(CLI::App& app, Command& c) {
   optimizer.option("--optimizer", s.optimizer, "NAME", "sgd, adam or adamw [adamw]");
   optimizer.option("--lr", s.lr, "X", "the highest learning rate [by data and optimizer]");
   optimizer.option("--momentum", s.momentum, "X", "of sgd [0.9]");
-  optimizer.option("--weight-decay", s.weight_decay, "X",
-                   "pull of the weights towards 0 [0.01 for adamw, else 0]");
-  optimizer.option(
-      "--schedule", s.schedule, "NAME",
-      "the learning rate over time: constant; cosine (falls to 0); step (a tenth after "
-      "each third of the run); onecycle; plateau (a half when the training loss has "
-      "not fallen for 2 epochs) [cosine]");
+  optimizer.option("--weight-decay", s.weight_decay, "X", "pull of the weights towards 0 [0.01 for adamw, else 0]");
+  optimizer.option("--schedule", s.schedule, "NAME",
+                   "the learning rate over time: constant; cosine (falls to 0); step (a tenth after "
+                   "each third of the run); onecycle; plateau (a half when the training loss has "
+                   "not fallen for 2 epochs) [cosine]");
   optimizer.option("--warmup", s.warmup, "STEPS",
                    "optimizer steps in which the rate grows to --lr [a twentieth of all]");
   optimizer.option("--clip", s.clip, "X", "largest norm of the gradient; 0: any [0]");
@@ -127,19 +124,16 @@ void declare(CLI::App& app, Command& c) {
                    "tested; 0: none [0]");
 
   const Group machine{app, "Machine"};
-  machine.option("--threads", c.threads, "N",
-                 "cores to use; changes the time, never a number [all]");
+  machine.option("--threads", c.threads, "N", "cores to use; changes the time, never a number [all]");
   machine.option("--device", c.device, "NAME", "cpu or cuda [cpu]");
   machine.option("--eval-batch", s.eval_batch, "N", "test images at a time [500]");
 
   const Group files{app, "Files"};
-  files.option("--out", c.out, "DIR",
-               "folder for the results [runs/DATA-MODEL-N with the next free N]");
+  files.option("--out", c.out, "DIR", "folder for the results [runs/DATA-MODEL-N with the next free N]");
   files
-      .option(
-          "--resume", c.resume_file, "[FILE]",
-          "go on from FILE, or from the checkpoint in --out, to the same bits as a run that was "
-          "never stopped; the settings come from the checkpoint")
+      .option("--resume", c.resume_file, "[FILE]",
+              "go on from FILE, or from the checkpoint in --out, to the same bits as a run that was "
+              "never stopped; the settings come from the checkpoint")
       ->expected(0, 1);
   files.flag("--overwrite", c.overwrite, "replace the results of an earlier run in --out");
   files.option("--save-every", c.save_every, "STEPS",
@@ -152,8 +146,7 @@ void declare(CLI::App& app, Command& c) {
   const std::map<std::string, LogDetail> levels = {
       {"error", LogDetail::error}, {"warning", LogDetail::warning}, {"info", LogDetail::info}};
   output
-      .option("--log-level", c.log_level, "NAME",
-              "messages of the library to show: error, warning or info [warning]")
+      .option("--log-level", c.log_level, "NAME", "messages of the library to show: error, warning or info [warning]")
       ->transform(CLI::CheckedTransformer(levels).description(""));
 }
 
@@ -161,17 +154,15 @@ void declare(CLI::App& app, Command& c) {
 void validate_rest(const CLI::App& app, const Command& c) {
   constexpr int kMostThreads = 1024;
   const auto given = [&](const char* name) { return app.get_option(name)->count() > 0; };
-  check<ValueError>(!c.threads || (*c.threads >= 1 && *c.threads <= kMostThreads), "--threads ",
-                    c.threads.value_or(0), ": must be from 1 to ", kMostThreads);
+  check<ValueError>(!c.threads || (*c.threads >= 1 && *c.threads <= kMostThreads), "--threads ", c.threads.value_or(0),
+                    ": must be from 1 to ", kMostThreads);
   check<ValueError>(!given("--steps") || c.steps >= 1, "--steps ", c.steps, ": must be at least 1");
-  check<ValueError>(!given("--save-every") || c.save_every >= 1, "--save-every ", c.save_every,
-                    ": must be at least 1");
+  check<ValueError>(!given("--save-every") || c.save_every >= 1, "--save-every ", c.save_every, ": must be at least 1");
   check<ValueError>(!given("--warmup") || c.settings.warmup >= 0, "--warmup ", c.settings.warmup,
                     ": must be 0 or above");
   check<ValueError>(!given("--out") || !c.out.empty(), "--out: the name of the folder is empty");
-  check<ValueError>(
-      !c.resume || !c.resume_file.empty() || !c.out.empty(),
-      "--resume: from which run? Give a checkpoint, or the folder of the run as --out");
+  check<ValueError>(!c.resume || !c.resume_file.empty() || !c.out.empty(),
+                    "--resume: from which run? Give a checkpoint, or the folder of the run as --out");
   check<ValueError>(!c.resume || !c.overwrite, "--resume and --overwrite exclude each other");
   require_usable(device_from(c.device));
 }

@@ -52,13 +52,13 @@ std::string escaped(const std::string& s) {
 }
 
 std::string text(double x, double y, const char* attributes, const std::string& content) {
-  return "<text x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\" " + attributes + ">" +
-         escaped(content) + "</text>\n";
+  return "<text x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\" " + attributes + ">" + escaped(content) +
+         "</text>\n";
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* kind) {
-  return "<line x1=\"" + fixed(x1, 1) + "\" y1=\"" + fixed(y1, 1) + "\" x2=\"" + fixed(x2, 1) +
-         "\" y2=\"" + fixed(y2, 1) + "\" class=\"" + kind + "\"/>\n";
+  return "<line x1=\"" + fixed(x1, 1) + "\" y1=\"" + fixed(y1, 1) + "\" x2=\"" + fixed(x2, 1) + "\" y2=\"" +
+         fixed(y2, 1) + "\" class=\"" + kind + "\"/>\n";
 }
 
 struct Curve {
@@ -71,14 +71,10 @@ struct Curve {
 /// One plot with its axes. The corner is the upper left one of the plotting area.
 class Panel {
  public:
-  Panel(double left, const std::vector<double>& x, const std::vector<double>& y)
-      : left_(left), x_(x), y_(y) {}
+  Panel(double left, const std::vector<double>& x, const std::vector<double>& y) : left_(left), x_(x), y_(y) {}
 
-  std::string draw(const char* id,
-                   const char* name,
-                   int digits_y,
-                   const char* unit,
-                   const std::vector<Curve>& curves) const {
+  std::string draw(
+      const char* id, const char* name, int digits_y, const char* unit, const std::vector<Curve>& curves) const {
     const double right = left_ + kPlotWidth, bottom = kTop + kPlotHeight;
     std::string s = text(left_, kTop - 18, "class=\"name\"", name);
     for (const double v : y_) {
@@ -92,9 +88,9 @@ class Panel {
     }
     s += line(left_, bottom, right, bottom, "axis") + line(left_, kTop, left_, bottom, "axis");
     s += text(left_ + kPlotWidth / 2, bottom + 38, "text-anchor=\"middle\"", "epoch");
-    s += std::string("<clipPath id=\"") + id + "\"><rect x=\"" + fixed(left_, 1) + "\" y=\"" +
-         fixed(kTop - 6, 1) + "\" width=\"" + fixed(kPlotWidth + 6, 1) + "\" height=\"" +
-         fixed(kPlotHeight + 12, 1) + "\"/></clipPath>\n<g clip-path=\"url(#" + id + ")\">\n";
+    s += std::string("<clipPath id=\"") + id + "\"><rect x=\"" + fixed(left_, 1) + "\" y=\"" + fixed(kTop - 6, 1) +
+         "\" width=\"" + fixed(kPlotWidth + 6, 1) + "\" height=\"" + fixed(kPlotHeight + 12, 1) +
+         "\"/></clipPath>\n<g clip-path=\"url(#" + id + ")\">\n";
     for (const Curve& c : curves) s += curve(c);
     s += "</g>\n";
     double legend = right;
@@ -111,12 +107,8 @@ class Panel {
   }
 
  private:
-  double at_x(double v) const {
-    return left_ + kPlotWidth * (v - x_.front()) / (x_.back() - x_.front());
-  }
-  double at_y(double v) const {
-    return kTop + kPlotHeight * (1 - (v - y_.front()) / (y_.back() - y_.front()));
-  }
+  double at_x(double v) const { return left_ + kPlotWidth * (v - x_.front()) / (x_.back() - x_.front()); }
+  double at_y(double v) const { return kTop + kPlotHeight * (1 - (v - y_.front()) / (y_.back() - y_.front())); }
 
   /// A gap where a value is not finite.
   std::string curve(const Curve& c) const {
@@ -133,12 +125,10 @@ class Panel {
       pen = true;
       constexpr std::size_t kMostDots = 40;
       if (!c.faint && c.points.size() <= kMostDots)
-        dots += "<circle cx=\"" + px + "\" cy=\"" + py + "\" r=\"3.4\" class=\"dot " + c.kind +
-                "\"/>\n";
+        dots += "<circle cx=\"" + px + "\" cy=\"" + py + "\" r=\"3.4\" class=\"dot " + c.kind + "\"/>\n";
     }
     if (path.empty()) return "";
-    return "<path d=\"" + path.substr(1) + "\" class=\"" + (c.faint ? "faint " : "line ") + c.kind +
-           "\"/>\n" + dots;
+    return "<path d=\"" + path.substr(1) + "\" class=\"" + (c.faint ? "faint " : "line ") + c.kind + "\"/>\n" + dots;
   }
 
   double left_;
@@ -168,8 +158,7 @@ double visible_top(const std::vector<Curve>& curves) {
 }  // namespace
 
 std::vector<double> nice_ticks(double low, double high, int about) {
-  const double raw = std::max((high - low) / about, 1e-9),
-               power = std::pow(10, std::floor(std::log10(raw)));
+  const double raw = std::max((high - low) / about, 1e-9), power = std::pow(10, std::floor(std::log10(raw)));
   const double head = raw / power;
   const double step = power * (head <= 1 ? 1 : head <= 2 ? 2 : head <= 5 ? 5 : 10);
   std::vector<double> ticks;
@@ -181,11 +170,9 @@ std::vector<double> nice_ticks(double low, double high, int about) {
 }
 
 std::string curves_svg(const Progress& progress, const std::string& title, double steps_per_epoch) {
-  Curve step_loss{"each step", "train", {}, true}, train_loss{"training", "train", {}},
-      test_loss{"test", "test", {}}, train_accuracy{"training", "train", {}},
-      test_accuracy{"test", "test", {}};
-  for (const auto [x, y] : progress.curve.points())
-    step_loss.points.push_back({x / steps_per_epoch, y});
+  Curve step_loss{"each step", "train", {}, true}, train_loss{"training", "train", {}}, test_loss{"test", "test", {}},
+      train_accuracy{"training", "train", {}}, test_accuracy{"test", "test", {}};
+  for (const auto [x, y] : progress.curve.points()) step_loss.points.push_back({x / steps_per_epoch, y});
   double epoch = 0, lowest = progress.history.empty() ? 0 : 1;
   for (const EpochRecord& r : progress.history) {
     ++epoch;
@@ -203,16 +190,15 @@ std::string curves_svg(const Progress& progress, const std::string& title, doubl
   for (Curve* c : {&train_accuracy, &test_accuracy})
     for (auto& p : c->points) p.y *= 100;
 
-  std::string s = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(kWidth, 0) +
-                  " " + fixed(kHeight, 0) + "\" width=\"" + fixed(kWidth, 0) + "\" height=\"" +
-                  fixed(kHeight, 0) + "\" role=\"img\">\n<title>" + escaped(title) + "</title>\n" +
-                  kStyle + "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
+  std::string s = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(kWidth, 0) + " " +
+                  fixed(kHeight, 0) + "\" width=\"" + fixed(kWidth, 0) + "\" height=\"" + fixed(kHeight, 0) +
+                  "\" role=\"img\">\n<title>" + escaped(title) + "</title>\n" + kStyle +
+                  "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
   s += text(62, 34, "class=\"title\"", title);
   constexpr double kLeft = 62, kRight = 552;
   s += Panel(kLeft, x, loss_y).draw("loss", "Loss", digits_for(loss_y), "", losses);
   s += Panel(kRight, x, accuracy_y)
-           .draw("accuracy", "Accuracy", digits_for(accuracy_y), " %",
-                 {train_accuracy, test_accuracy});
+           .draw("accuracy", "Accuracy", digits_for(accuracy_y), " %", {train_accuracy, test_accuracy});
   return s + "</svg>\n";
 }
 

@@ -24,8 +24,7 @@ bool is_terminal(std::FILE* out) {
 
 }  // namespace
 
-Display::Display(std::FILE* out, bool quiet)
-    : out_(out), quiet_(quiet), terminal_(!quiet && is_terminal(out)) {}
+Display::Display(std::FILE* out, bool quiet) : out_(out), quiet_(quiet), terminal_(!quiet && is_terminal(out)) {}
 
 void Display::line(const std::string& text) {
   if (quiet_) return;
@@ -53,8 +52,7 @@ void Display::draw(double share, const std::string& head, const std::string& tai
   std::string line = head + " ";
   if (width >= text + kShortest) {
     const std::size_t n = std::min(kLongest, width - text);
-    const auto done =
-        static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(n));
+    const auto done = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(n));
     std::string bar(n, ' ');
     std::fill_n(bar.begin(), done, '=');
     if (done < n) bar[done] = '>';

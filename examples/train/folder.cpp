@@ -21,10 +21,9 @@ void require_writable(const fs::path& folder) {
   std::error_code error;
   fs::path at = fs::absolute(folder, error);
   while (!fs::exists(at, error) && at.has_relative_path()) at = at.parent_path();
-  check<IoError>(fs::is_directory(at, error), "--out ", folder.string(), ": ", at.string(),
-                 " is no folder");
-  check<IoError>(::access(at.c_str(), W_OK | X_OK) == 0, "--out ", folder.string(), ": ",
-                 at.string(), " cannot be written: ", std::strerror(errno));
+  check<IoError>(fs::is_directory(at, error), "--out ", folder.string(), ": ", at.string(), " is no folder");
+  check<IoError>(::access(at.c_str(), W_OK | X_OK) == 0, "--out ", folder.string(), ": ", at.string(),
+                 " cannot be written: ", std::strerror(errno));
 }
 
 }  // namespace
@@ -43,28 +42,24 @@ void require_free(const Command& c, const std::string& folder) {
   require_writable(folder.empty() ? kParent : folder);
   if (folder.empty() || c.overwrite) return;
   std::error_code error;
-  const bool same =
-      c.resume && fs::equivalent(fs::path(folder) / kCheckpointFile, checkpoint_path(c), error);
+  const bool same = c.resume && fs::equivalent(fs::path(folder) / kCheckpointFile, checkpoint_path(c), error);
   if (same) return;
   for (const char* file : kFiles)
-    check<ValueError>(
-        !fs::exists(fs::path(folder) / file, error), "--out ", folder, ": holds ", file,
-        " of an earlier run. Go on with it by --resume, replace it by --overwrite, or "
-        "choose another folder");
+    check<ValueError>(!fs::exists(fs::path(folder) / file, error), "--out ", folder, ": holds ", file,
+                      " of an earlier run. Go on with it by --resume, replace it by --overwrite, or "
+                      "choose another folder");
 }
 
 std::string make_folder(const std::string& folder, const Settings& s) {
   std::error_code error;
   if (!folder.empty()) {
     fs::create_directories(folder, error);
-    check<IoError>(fs::is_directory(folder), "--out ", folder,
-                   ": cannot be made: ", error.message());
+    check<IoError>(fs::is_directory(folder), "--out ", folder, ": cannot be made: ", error.message());
     return folder;
   }
   fs::create_directories(kParent, error);
   const std::string data = fs::path(s.data).lexically_normal().filename().string();
-  const std::string stem =
-      std::string(kParent) + "/" + (data.empty() ? "data" : data) + "-" + s.model + "-";
+  const std::string stem = std::string(kParent) + "/" + (data.empty() ? "data" : data) + "-" + s.model + "-";
   for (int n = 1;; ++n) {
     const std::string name = stem + std::to_string(n);
     if (fs::create_directory(name, error)) return name;  // false where it exists

@@ -23,8 +23,7 @@ int report(const char* message, int code) {
 
 void show_log(train::LogDetail detail, train::Display& display) {
   set_log_callback([detail, &display](LogLevel level, std::string_view text) {
-    const auto least =
-        level == LogLevel::warning ? train::LogDetail::warning : train::LogDetail::info;
+    const auto least = level == LogLevel::warning ? train::LogDetail::warning : train::LogDetail::info;
     if (detail >= least) display.warning(std::string(text));
   });
 }

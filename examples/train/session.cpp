@@ -33,8 +33,7 @@ std::unique_ptr<Trainer> Session::prepare(const Command& command) {
   if (command.threads) set_num_threads(*command.threads);
   require_free(command, asked_folder(command));
   if (!command.resume)
-    return std::make_unique<Trainer>(command.settings,
-                                     load_data(command.settings.data, command.data_dir));
+    return std::make_unique<Trainer>(command.settings, load_data(command.settings.data, command.data_dir));
   const std::string path = checkpoint_path(command);
   const Checkpoint c = load(path);
   const Settings settings = merge(c.settings, command.settings, command.given, path);
@@ -71,22 +70,18 @@ void Session::open() {
   }
   const std::string old_folder = std::filesystem::path(checkpoint_path(command_)).parent_path();
   std::error_code error;
-  const bool same =
-      std::filesystem::equivalent(checkpoint_path(command_), file(kCheckpointFile), error);
-  const std::string old_log =
-      same ? file(kLogFile) : (std::filesystem::path(old_folder) / kLogFile).string();
+  const bool same = std::filesystem::equivalent(checkpoint_path(command_), file(kCheckpointFile), error);
+  const std::string old_log = same ? file(kLogFile) : (std::filesystem::path(old_folder) / kLogFile).string();
   if (!journal_->start(old_log, trainer_->progress().log_bytes))
     display_.warning(old_log + ": earlier lines of the log are missing");
 }
 
 void Session::log_start() {
   const Fingerprint& f = trainer_->fingerprint();
-  journal_->write(
-      {{"event", "start"},
-       {"settings", to_json(trainer_->settings())},
-       {"data",
-        {{"images", f.images}, {"tests", f.tests}, {"classes", f.classes}, {"sha256", f.sha256}}},
-       {"steps", trainer_->steps()}});
+  journal_->write({{"event", "start"},
+                   {"settings", to_json(trainer_->settings())},
+                   {"data", {{"images", f.images}, {"tests", f.tests}, {"classes", f.classes}, {"sha256", f.sha256}}},
+                   {"steps", trainer_->steps()}});
 }
 
 void Session::introduce() {
@@ -100,13 +95,12 @@ void Session::introduce() {
   display_.line("Data: " + s.data + ", " + grouped(f.images) + " training and " + grouped(f.tests) +
                 " test images of " + size + ", " + std::to_string(f.classes) + " classes");
   display_.line("Model: " + s.model + "\n\n" + nn::summary(trainer_->model(), input).text());
-  const std::string window = s.accumulate == 1
-                                 ? std::to_string(s.batch)
-                                 : std::to_string(s.accumulate) + " x " + std::to_string(s.batch);
-  display_.line("Training: " + s.optimizer + ", lr " + significant(s.lr) + " (" + s.schedule +
-                "), " + window + " images a step, " + grouped(trainer_->steps()) + " steps in " +
-                std::to_string(s.epochs) + " epochs, seed " + std::to_string(s.seed) + ", " +
-                std::to_string(num_threads()) + (num_threads() == 1 ? " thread" : " threads"));
+  const std::string window =
+      s.accumulate == 1 ? std::to_string(s.batch) : std::to_string(s.accumulate) + " x " + std::to_string(s.batch);
+  display_.line("Training: " + s.optimizer + ", lr " + significant(s.lr) + " (" + s.schedule + "), " + window +
+                " images a step, " + grouped(trainer_->steps()) + " steps in " + std::to_string(s.epochs) +
+                " epochs, seed " + std::to_string(s.seed) + ", " + std::to_string(num_threads()) +
+                (num_threads() == 1 ? " thread" : " threads"));
   display_.line("Results: " + folder_ + "/");
   if (command_.resume)
     display_.line("Resumed after " + grouped(first_step_) + " steps and " +
@@ -143,8 +137,7 @@ bool Session::stop() {
 double Session::seconds_left() const {
   const Progress& p = trainer_->progress();
   const double steps = static_cast<double>(std::min(trainer_->steps(), most_steps_) - p.steps);
-  return p.steps > 0 ? p.total.seconds / static_cast<double>(p.steps) * steps
-                     : std::numeric_limits<double>::infinity();
+  return p.steps > 0 ? p.total.seconds / static_cast<double>(p.steps) * steps : std::numeric_limits<double>::infinity();
 }
 
 void Session::on_micro_batch() {
@@ -155,13 +148,10 @@ void Session::on_micro_batch() {
     };
     const Progress& p = trainer_->progress();
     const double share = p.epoch.images / static_cast<double>(trainer_->images().size());
-    return Bar{
-        share,
-        "epoch " + std::to_string(p.epochs + 1) + "/" + std::to_string(trainer_->settings().epochs),
-        fixed(100 * share, 0) + " %  loss " + fixed(p.epoch.mean_loss(), 4) + "  accuracy " +
-            percent(p.epoch.accuracy()) + "  " +
-            grouped(static_cast<std::int64_t>(p.epoch.rate())) + " images/s  " +
-            duration(seconds_left()) + " left"};
+    return Bar{share, "epoch " + std::to_string(p.epochs + 1) + "/" + std::to_string(trainer_->settings().epochs),
+               fixed(100 * share, 0) + " %  loss " + fixed(p.epoch.mean_loss(), 4) + "  accuracy " +
+                   percent(p.epoch.accuracy()) + "  " + grouped(static_cast<std::int64_t>(p.epoch.rate())) +
+                   " images/s  " + duration(seconds_left()) + " left"};
   });
 }
 
@@ -200,10 +190,9 @@ void Session::on_epoch() {
   const std::string all = std::to_string(trainer_->settings().epochs);
   std::string number = std::to_string(p.epochs);
   number.insert(0, all.size() - std::min(all.size(), number.size()), ' ');
-  display_.line("epoch " + number + "/" + all + "  train loss " + fixed(r.train_loss, 4) +
-                "  test loss " + fixed(r.test_loss, 4) + "  test accuracy " +
-                percent(r.test_accuracy) + "  lr " + significant(r.lr) + "  " +
-                grouped(static_cast<std::int64_t>(r.images_per_second)) + " images/s");
+  display_.line("epoch " + number + "/" + all + "  train loss " + fixed(r.train_loss, 4) + "  test loss " +
+                fixed(r.test_loss, 4) + "  test accuracy " + percent(r.test_accuracy) + "  lr " + significant(r.lr) +
+                "  " + grouped(static_cast<std::int64_t>(r.images_per_second)) + " images/s");
   save();
   draw_curves();
 }
@@ -224,8 +213,7 @@ void Session::draw_curves() const {
   const Progress& p = trainer_->progress();
   if (!p.history.empty()) title += ": test accuracy " + percent(p.history.back().test_accuracy);
   const std::string svg = curves_svg(p, title, trainer_->steps_per_epoch());
-  data::write_atomically(file(kCurvesFile),
-                         [&](data::Writer& out) { out.write(svg.data(), svg.size()); });
+  data::write_atomically(file(kCurvesFile), [&](data::Writer& out) { out.write(svg.data(), svg.size()); });
 }
 
 int Session::stopped(int signal) {
@@ -248,25 +236,20 @@ nlohmann::ordered_json Session::result() const {
 
 void Session::summarize() {
   const Progress& p = trainer_->progress();
-  const double whole =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  const double whole = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   std::string best;
   if (const std::int64_t i = p.best(); i >= 0)
-    best = " (best " + percent(p.history[static_cast<std::size_t>(i)].test_accuracy) +
-           " in epoch " + std::to_string(i + 1) + ")";
+    best = " (best " + percent(p.history[static_cast<std::size_t>(i)].test_accuracy) + " in epoch " +
+           std::to_string(i + 1) + ")";
   display_.line("\nTest accuracy  " + percent(final_.accuracy) + best);
   display_.line("Training loss  " + fixed(p.loss(), 4));
-  display_.line("Steps          " + grouped(p.steps) +
-                (p.skipped > 0 ? " (" + grouped(p.skipped) + " skipped)" : "") +
+  display_.line("Steps          " + grouped(p.steps) + (p.skipped > 0 ? " (" + grouped(p.skipped) + " skipped)" : "") +
                 (trainer_->progress().steps == first_step_ ? " (nothing was left to train)" : ""));
-  display_.line("Time           " + duration(p.total.seconds) + " of training, " + duration(whole) +
-                " in all");
-  display_.line("Speed          " + grouped(static_cast<std::int64_t>(p.total.rate())) +
-                " images/s");
-  display_.line("Memory         " + bytes_text(system_allocator().stats().peak) +
-                " at most in tensors");
-  display_.line("Files          " + file(kCheckpointFile) + "\n               " + file(kLogFile) +
-                "\n               " + file(kCurvesFile));
+  display_.line("Time           " + duration(p.total.seconds) + " of training, " + duration(whole) + " in all");
+  display_.line("Speed          " + grouped(static_cast<std::int64_t>(p.total.rate())) + " images/s");
+  display_.line("Memory         " + bytes_text(system_allocator().stats().peak) + " at most in tensors");
+  display_.line("Files          " + file(kCheckpointFile) + "\n               " + file(kLogFile) + "\n               " +
+                file(kCurvesFile));
 }
 
 }  // namespace reel::train

@@ -31,21 +31,18 @@ void require(bool ok, const char* option, const T& value, const char* domain) {
 }
 
 void require_count(const char* option, std::int64_t value, std::int64_t least = 1) {
-  check<ValueError>(value >= least && value <= kMost, "--", option, " ", value, ": must be from ",
-                    least, " to ", kMost);
+  check<ValueError>(value >= least && value <= kMost, "--", option, " ", value, ": must be from ", least, " to ",
+                    kMost);
 }
 
 void require_fraction(const char* option, double value) {
   require(value >= 0 && value < 1, option, value, "from 0 to below 1");
 }
 
-void require_one_of(const char* option,
-                    const std::string& value,
-                    const std::vector<std::string>& names) {
+void require_one_of(const char* option, const std::string& value, const std::vector<std::string>& names) {
   std::string list;
   for (const std::string& n : names) list += (list.empty() ? "" : ", ") + n;
-  check<ValueError>(std::ranges::count(names, value) == 1, "--", option, " ", value,
-                    ": must be one of ", list);
+  check<ValueError>(std::ranges::count(names, value) == 1, "--", option, " ", value, ": must be one of ", list);
 }
 
 template <class T>
@@ -81,8 +78,7 @@ void fill_in(Settings& s, const std::set<std::string>& given) {
 }
 
 void validate(const Settings& s) {
-  check<ValueError>(!s.data.empty(),
-                    "--data: must be fashion-mnist, mnist, cifar10, digits or a folder");
+  check<ValueError>(!s.data.empty(), "--data: must be fashion-mnist, mnist, cifar10, digits or a folder");
   require_one_of("model", s.model, kModels);
   require_one_of("tail", s.tail, kTails);
   require_one_of("optimizer", s.optimizer, kOptimizers);
@@ -102,8 +98,8 @@ void validate(const Settings& s) {
   require_fraction("label-smoothing", s.label_smoothing);
   require_fraction("ema", s.ema);
   require_fraction("dropout", s.dropout);
-  check<ValueError>(s.dropout == 0 || s.model == "lenet", "--dropout ", s.dropout, ": --model ",
-                    s.model, " has no dropout. Use --model lenet, or leave the option out");
+  check<ValueError>(s.dropout == 0 || s.model == "lenet", "--dropout ", s.dropout, ": --model ", s.model,
+                    " has no dropout. Use --model lenet, or leave the option out");
   check<ValueError>(s.schedule != "onecycle" || s.warmup <= 0, "--warmup ", s.warmup,
                     ": --schedule onecycle has a warm-up of its own. Leave one of them out");
 }
@@ -138,9 +134,7 @@ Settings merge(const Settings& saved,
                const std::string& source) {
   const nlohmann::ordered_json old = to_json(saved), now = to_json(asked);
   const bool extendable = saved.schedule == "constant" || saved.schedule == "plateau";
-  const auto text = [](const nlohmann::ordered_json& j) {
-    return j.is_string() ? j.get<std::string>() : j.dump();
-  };
+  const auto text = [](const nlohmann::ordered_json& j) { return j.is_string() ? j.get<std::string>() : j.dump(); };
   Settings result = saved;
   for (const std::string& name : given) {
     // A folder may have moved: what lies in it is compared instead.
@@ -152,8 +146,8 @@ Settings merge(const Settings& saved,
       result.epochs = asked.epochs;
       continue;
     }
-    check<ValueError>(old.at(name) == now.at(name), source, ": this run was started with --", name,
-                      " ", text(old.at(name)), ", but --", name, " ", text(now.at(name)),
+    check<ValueError>(old.at(name) == now.at(name), source, ": this run was started with --", name, " ",
+                      text(old.at(name)), ", but --", name, " ", text(now.at(name)),
                       " was given. Leave the option out, or start a new run");
   }
   return result;

@@ -35,8 +35,7 @@ inline const std::vector<std::string> kDataNames = {"fashion-mnist", "mnist", "c
 inline const std::vector<std::string> kModels = {"mlp", "lenet", "cnn", "resnet"};
 inline const std::vector<std::string> kTails = {"flush", "carry", "drop"};
 inline const std::vector<std::string> kOptimizers = {"sgd", "adam", "adamw"};
-inline const std::vector<std::string> kSchedules = {"constant", "cosine", "step", "onecycle",
-                                                    "plateau"};
+inline const std::vector<std::string> kSchedules = {"constant", "cosine", "step", "onecycle", "plateau"};
 
 /// Calls visit(name of the option without "--", member) for each setting.
 template <class S, class Visit>

@@ -21,8 +21,7 @@ Data load_data(const std::string& name, const std::string& dir);
 /// For the images of `d`. Throws ValueError where the model cannot take them.
 nn::Sequential make_model(const Settings& s, const data::Dataset& d, const nn::Random& random);
 
-std::unique_ptr<optim::Optimizer> make_optimizer(const Settings& s,
-                                                 std::vector<Parameter> parameters);
+std::unique_ptr<optim::Optimizer> make_optimizer(const Settings& s, std::vector<Parameter> parameters);
 
 /// Optimizer steps of `epochs` epochs with this many micro-batches each. Throws ValueError when
 /// there are none, or fewer than the warm-up needs.

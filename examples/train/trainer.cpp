@@ -37,8 +37,7 @@ constexpr optim::PlateauOptions kPlateau{.factor = 0.5, .patience = 2};
 Trainer::Trainer(const Settings& settings, const Data& data)
     : settings_(settings),
       test_(data.test),
-      loader_(data.train,
-              {.batch = settings.batch, .seed = static_cast<std::uint64_t>(settings.seed)}),
+      loader_(data.train, {.batch = settings.batch, .seed = static_cast<std::uint64_t>(settings.seed)}),
       fingerprint_(fingerprint_of(data.train, data.test)),
       random_(static_cast<std::uint64_t>(settings.seed)),
       model_(make_model(settings, data.train, random_)),
@@ -47,21 +46,19 @@ Trainer::Trainer(const Settings& settings, const Data& data)
       steps_(steps_of(settings, loader_.batches())) {
   optimizer_->set_schedule(make_schedule(settings_, steps_, plateau_));
   if (settings_.ema > 0)
-    ema_ = std::make_unique<optim::Ema>(model_.parameters(),
-                                        optim::EmaOptions{.decay = settings_.ema, .warmup = true});
+    ema_ = std::make_unique<optim::Ema>(model_.parameters(), optim::EmaOptions{.decay = settings_.ema, .warmup = true});
 }
 
 void Trainer::restore(const Checkpoint& c) {
   const auto text = [](const Fingerprint& f) {
-    return f.name + " (" + std::to_string(f.images) + " + " + std::to_string(f.tests) +
-           " images, " + std::to_string(f.classes) + " classes, sha256 " + f.sha256.substr(0, 12) +
-           "...)";
+    return f.name + " (" + std::to_string(f.images) + " + " + std::to_string(f.tests) + " images, " +
+           std::to_string(f.classes) + " classes, sha256 " + f.sha256.substr(0, 12) + "...)";
   };
-  check<ValueError>(c.data == fingerprint_, "it was made with other data: ", text(c.data),
-                    ", but here are ", text(fingerprint_));
+  check<ValueError>(c.data == fingerprint_, "it was made with other data: ", text(c.data), ", but here are ",
+                    text(fingerprint_));
   const bool ends = c.loader.epoch == c.progress.epochs + 1 && c.loader.next == 0;
-  check<DataError>(c.loader.epoch == c.progress.epochs || ends, "it stands in epoch ",
-                   c.loader.epoch, ", but has finished ", c.progress.epochs);
+  check<DataError>(c.loader.epoch == c.progress.epochs || ends, "it stands in epoch ", c.loader.epoch,
+                   ", but has finished ", c.progress.epochs);
   loader_.restore(c.loader);
   model_.load_state(c.model);
   optimizer_->load_state(c.optimizer);
@@ -150,8 +147,8 @@ bool Trainer::end_epoch(Observer& observer) {
   const std::optional<Evaluation> test = evaluate(observer);
   if (!test) return false;
   const Sums& sums = progress_.epoch;
-  progress_.history.push_back({sums.mean_loss(), sums.accuracy(), test->loss, test->accuracy,
-                               progress_.lr, sums.seconds, sums.rate()});
+  progress_.history.push_back(
+      {sums.mean_loss(), sums.accuracy(), test->loss, test->accuracy, progress_.lr, sums.seconds, sums.rate()});
   plateau_.report(sums.mean_loss());
   progress_.epoch = {};
   ++progress_.epochs;

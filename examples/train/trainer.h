@@ -61,9 +61,7 @@ class Trainer {
   const data::Dataset& images() const { return loader_.dataset(); }
   const Fingerprint& fingerprint() const { return fingerprint_; }
   std::int64_t steps() const { return steps_; }  ///< in all epochs
-  double steps_per_epoch() const {
-    return static_cast<double>(steps_) / static_cast<double>(settings_.epochs);
-  }
+  double steps_per_epoch() const { return static_cast<double>(steps_) / static_cast<double>(settings_.epochs); }
 
  private:
   bool epoch_is_over() const { return loader_.state().epoch > progress_.epochs; }

@@ -32,8 +32,7 @@ inline Planes merged(Planes p) {
 /// Few channels would leave vector lanes idle: several rows of c are walked as one of `width`.
 struct Columns {
   std::int64_t c, width;
-  explicit Columns(std::int64_t channels)
-      : c(channels), width(channels >= 64 ? channels : 64 / channels * channels) {}
+  explicit Columns(std::int64_t channels) : c(channels), width(channels >= 64 ? channels : 64 / channels * channels) {}
   template <class A>
   std::vector<A> tiled(const A* values) const {
     std::vector<A> t(static_cast<std::size_t>(width));
@@ -70,8 +69,7 @@ void for_each_run(const Planes& p, const Fn& fn) {
   const std::int64_t grain =
       std::max<std::int64_t>(1, kWideGrain / std::max<std::int64_t>(1, std::min(rows, p.s) * p.c));
   parallel_for(p.n * runs, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t k = begin; k < end; ++k)
-      fn(k / runs, k % runs * rows, std::min(rows, p.s - k % runs * rows), k);
+    for (std::int64_t k = begin; k < end; ++k) fn(k / runs, k % runs * rows, std::min(rows, p.s - k % runs * rows), k);
   });
 }
 
@@ -116,11 +114,9 @@ void plane_moments(const T* x, const Planes& p, Moments* out) {
   std::vector<Moments> part(static_cast<std::size_t>(p.n * runs * p.c));
   for_each_run(p, [&](std::int64_t n, std::int64_t row, std::int64_t rows, std::int64_t piece) {
     const T* const at = x + (n * p.s + row) * p.c;
-    std::vector<A> wide(static_cast<std::size_t>(cols.width)), wide_squares(wide),
-        pivot(static_cast<std::size_t>(p.c)), sum(pivot), squares(pivot);
-    for_each_piece(cols, rows, [&]<int R>(std::int64_t i, std::int64_t k) {
-      sum_columns<R>(at + i, wide.data(), k);
-    });
+    std::vector<A> wide(static_cast<std::size_t>(cols.width)), wide_squares(wide), pivot(static_cast<std::size_t>(p.c)),
+        sum(pivot), squares(pivot);
+    for_each_piece(cols, rows, [&]<int R>(std::int64_t i, std::int64_t k) { sum_columns<R>(at + i, wide.data(), k); });
     cols.fold(wide.data(), pivot.data());
     for (A& m : pivot) m /= static_cast<A>(rows);
     const std::vector<A> centre = cols.tiled(pivot.data());
@@ -144,8 +140,7 @@ void plane_moments(const T* x, const Planes& p, Moments* out) {
 
 /// y = (x - m) a + b, with plane k reading number k % tables.
 template <class T, class A = Acc<T>>
-void plane_affine(
-    const T* x, const Planes& p, std::int64_t tables, const A* m, const A* a, const A* b, T* y) {
+void plane_affine(const T* x, const Planes& p, std::int64_t tables, const A* m, const A* a, const A* b, T* y) {
   if (!p.last) {
     parallel_for(p.count(), rows_per_piece(p.s), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t k = begin; k < end; ++k)
@@ -166,8 +161,7 @@ void plane_affine(
 
 /// For every plane, [n * c]: the sums of dy and of dy (x - m).
 template <class T, class A = Acc<T>>
-void plane_products(
-    const T* x, const T* dy, const Planes& p, std::int64_t tables, const A* m, A* sum, A* product) {
+void plane_products(const T* x, const T* dy, const Planes& p, std::int64_t tables, const A* m, A* sum, A* product) {
   if (!p.last) {
     parallel_for(p.count(), rows_per_piece(p.s), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t k = begin; k < end; ++k)
@@ -225,8 +219,7 @@ void plane_gradient(const T* x,
     const auto ms = cols.tiled(m + from), as = cols.tiled(a + from), bs = cols.tiled(b + from),
                ks = cols.tiled(k + from);
     for_each_piece(cols, rows, [&]<int R>(std::int64_t i, std::int64_t w) {
-      gradient_columns<R>(x + at + i, dy + at + i, ms.data(), as.data(), bs.data(), ks.data(),
-                          dx + at + i, w);
+      gradient_columns<R>(x + at + i, dy + at + i, ms.data(), as.data(), bs.data(), ks.data(), dx + at + i, w);
     });
   });
 }

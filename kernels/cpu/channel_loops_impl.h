@@ -46,8 +46,7 @@ void affine_one(const T* x, A m, A a, A b, T* y, std::int64_t n) {
 template <class T, class A>
 void gradient_one(const T* x, const T* dy, A m, A a, A b, A k, T* dx, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i)
-    dx[i] = convert<T>(a * convert<A>(dy[i]) + (b * (convert<A>(x[i]) - m) + k));
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = convert<T>(a * convert<A>(dy[i]) + (b * (convert<A>(x[i]) - m) + k));
 }
 
 // The same for columns: R rows of n numbers each, one after the other in memory.
@@ -93,23 +92,14 @@ template <int R, class T, class A>
 void affine_columns(const T* x, const A* m, const A* a, const A* b, T* y, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i)
-    for (int r = 0; r < R; ++r)
-      y[r * n + i] = convert<T>((convert<A>(x[r * n + i]) - m[i]) * a[i] + b[i]);
+    for (int r = 0; r < R; ++r) y[r * n + i] = convert<T>((convert<A>(x[r * n + i]) - m[i]) * a[i] + b[i]);
 }
 template <int R, class T, class A>
-void gradient_columns(const T* x,
-                      const T* dy,
-                      const A* m,
-                      const A* a,
-                      const A* b,
-                      const A* k,
-                      T* dx,
-                      std::int64_t n) {
+void gradient_columns(const T* x, const T* dy, const A* m, const A* a, const A* b, const A* k, T* dx, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i)
     for (int r = 0; r < R; ++r)
-      dx[r * n + i] = convert<T>(a[i] * convert<A>(dy[r * n + i]) +
-                                 (b[i] * (convert<A>(x[r * n + i]) - m[i]) + k[i]));
+      dx[r * n + i] = convert<T>(a[i] * convert<A>(dy[r * n + i]) + (b[i] * (convert<A>(x[r * n + i]) - m[i]) + k[i]));
 }
 
 }  // namespace reel::kernels

@@ -53,12 +53,8 @@ void weight_grad(const ConvSizes& s, const T* x, const T* dy, T* dw) {
 
 }  // namespace
 
-void conv2d(const Exec& exec,
-            const View& x,
-            const View& weight,
-            const View* bias,
-            const View& y,
-            const ConvSteps& steps) {
+void conv2d(
+    const Exec& exec, const View& x, const View& weight, const View* bias, const View& y, const ConvSteps& steps) {
   if (y.numel == 0) return;
   compute_in(y.dtype, [&]<class T>() {
     constexpr DType t = dtype_of<T>();
@@ -67,14 +63,12 @@ void conv2d(const Exec& exec,
     std::optional<Dense> db;
     if (bias) db = Dense::read(exec, *bias, t, Layout::row_major);
     const Dense dy(y, t, Layout::channels_last);
-    forward<T>(sizes(x, weight, y, steps), dx.as<T>(), dw.as<T>(), db ? db->as<T>() : nullptr,
-               dy.as<T>());
+    forward<T>(sizes(x, weight, y, steps), dx.as<T>(), dw.as<T>(), db ? db->as<T>() : nullptr, dy.as<T>());
     dy.write(exec);
   });
 }
 
-void conv2d_data_grad(
-    const Exec& exec, const View& dy, const View& weight, const View& dx, const ConvSteps& steps) {
+void conv2d_data_grad(const Exec& exec, const View& dy, const View& weight, const View& dx, const ConvSteps& steps) {
   if (dx.numel == 0) return;
   compute_in(dx.dtype, [&]<class T>() {
     constexpr DType t = dtype_of<T>();
@@ -86,8 +80,7 @@ void conv2d_data_grad(
   });
 }
 
-void conv2d_weight_grad(
-    const Exec& exec, const View& x, const View& dy, const View& dw, const ConvSteps& steps) {
+void conv2d_weight_grad(const Exec& exec, const View& x, const View& dy, const View& dw, const ConvSteps& steps) {
   if (dw.numel == 0) return;
   if (x.numel == 0 || dy.numel == 0) return fill(exec, dw, 0);
   compute_in(dw.dtype, [&]<class T>() {

@@ -34,8 +34,8 @@ Tensor pack(const ConvSizes& s, const T* weight) {
 
 /// Whether `col` would be x itself.
 bool is_pointwise(const ConvSizes& s) {
-  return s.kh == 1 && s.kw == 1 && s.step.stride_h == 1 && s.step.stride_w == 1 &&
-         s.step.padding_h == 0 && s.step.padding_w == 0;
+  return s.kh == 1 && s.kw == 1 && s.step.stride_h == 1 && s.step.stride_w == 1 && s.step.padding_h == 0 &&
+         s.step.padding_w == 0;
 }
 
 /// Output rows in one band.
@@ -48,13 +48,8 @@ std::int64_t band_rows(const ConvSizes& s) {
 /// the ci_group values of the tap in `col` and in `image`; x is null where the tap lies in the
 /// padding.
 template <class T, class X, class Fn>
-void for_each_tap(const ConvSizes& s,
-                  std::int64_t group,
-                  std::int64_t begin,
-                  std::int64_t end,
-                  T* col,
-                  X* image,
-                  const Fn& fn) {
+void for_each_tap(
+    const ConvSizes& s, std::int64_t group, std::int64_t begin, std::int64_t end, T* col, X* image, const Fn& fn) {
   const std::int64_t cig = s.ci_group();
   for (std::int64_t i = begin; i < end; ++i)
     for (std::int64_t j = 0; j < s.ow; ++j)
@@ -76,12 +71,8 @@ struct Rows {
 
 /// The columns of output rows [begin, end): x itself where it can be, else gathered into `buffer`.
 template <class T>
-Rows<const T> gather(const ConvSizes& s,
-                     const T* image,
-                     std::int64_t group,
-                     std::int64_t begin,
-                     std::int64_t end,
-                     T* buffer) {
+Rows<const T> gather(
+    const ConvSizes& s, const T* image, std::int64_t group, std::int64_t begin, std::int64_t end, T* buffer) {
   const std::int64_t cig = s.ci_group();
   if (is_pointwise(s)) return {image + begin * s.w * s.ci + group * cig, s.ci};
   for_each_tap(s, group, begin, end, buffer, image, [cig](T* col, const T* x) {
@@ -116,8 +107,7 @@ void conv_gemm(const ConvSizes& s, const T* x, const T* weight, const T* bias, T
   parallel_for(s.n * bands, 1, [&](std::int64_t first, std::int64_t last) {
     const Tensor buffer = scratch<T>(is_pointwise(s) ? 0 : rows * s.ow * s.taps());
     for (std::int64_t u = first; u < last; ++u) {
-      const std::int64_t image = u / bands, begin = u % bands * rows,
-                         end = std::min(begin + rows, s.oh);
+      const std::int64_t image = u / bands, begin = u % bands * rows, end = std::min(begin + rows, s.oh);
       const std::int64_t pixels = (end - begin) * s.ow;
       T* out = y + (image * s.oh + begin) * s.ow * s.co;
       for (std::int64_t p = 0; p < pixels; ++p) {
@@ -129,8 +119,8 @@ void conv_gemm(const ConvSizes& s, const T* x, const T* weight, const T* bias, T
       if (s.taps() == 0) continue;
       for (std::int64_t g = 0; g < s.step.groups; ++g) {
         const auto col = gather(s, x + image * s.h * s.w * s.ci, g, begin, end, buffer.data<T>());
-        product<T>(false, false, pixels, cog, s.taps(), col, {w + g * s.taps() * cog, cog},
-                   {out + g * cog, s.co}, true);
+        product<T>(false, false, pixels, cog, s.taps(), col, {w + g * s.taps() * cog, cog}, {out + g * cog, s.co},
+                   true);
       }
     }
   });

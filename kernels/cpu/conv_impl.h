@@ -42,8 +42,7 @@ void conv_gemm_weight_grad(const ConvSizes& s, const T* x, const T* dy, T* dw);
 
 #ifdef REEL_WITH_ONEDNN
 /// Through oneDNN. False, with nothing written, where it has no fast code for these sizes.
-bool conv_onednn(
-    const ConvSizes& s, const float* x, const float* weight, const float* bias, float* y);
+bool conv_onednn(const ConvSizes& s, const float* x, const float* weight, const float* bias, float* y);
 bool conv_onednn_data_grad(const ConvSizes& s, const float* dy, const float* weight, float* dx);
 bool conv_onednn_weight_grad(const ConvSizes& s, const float* x, const float* dy, float* dw);
 #endif

@@ -92,47 +92,43 @@ class Compiled {
     constexpr auto kind = dnnl::prop_kind::forward_training;
     const ConvSteps& t = s.step;
     const bool grouped = t.groups > 1;
-    const Dims filter = grouped ? Dims{t.groups, s.co_group(), s.ci_group(), s.kh, s.kw}
-                                : Dims{s.co, s.ci, s.kh, s.kw};
-    const memory::desc x({n, s.ci, s.h, s.w}, f32, Tag::nhwc),
-        y({n, s.co, s.oh, s.ow}, f32, Tag::nhwc);
+    const Dims filter = grouped ? Dims{t.groups, s.co_group(), s.ci_group(), s.kh, s.kw} : Dims{s.co, s.ci, s.kh, s.kw};
+    const memory::desc x({n, s.ci, s.h, s.w}, f32, Tag::nhwc), y({n, s.co, s.oh, s.ow}, f32, Tag::nhwc);
     const memory::desc w(filter, f32, Tag::any);
-    const memory::desc bias =
-        pass == Pass::forward_bias ? memory::desc({s.co}, f32, Tag::x) : memory::desc();
+    const memory::desc bias = pass == Pass::forward_bias ? memory::desc({s.co}, f32, Tag::x) : memory::desc();
     const Dims stride{t.stride_h, t.stride_w}, pad{t.padding_h, t.padding_w};
     const Dims dilate{t.dilation_h - 1, t.dilation_w - 1};  // oneDNN counts the gaps
     plain_ = memory::desc(filter, f32, grouped ? Tag::goihw : Tag::oihw);
 #if DNNL_VERSION_MAJOR >= 3
-    const dnnl::convolution_forward::primitive_desc forward(engine(), kind, algorithm, x, w, bias,
-                                                            y, stride, dilate, pad, pad);
+    const dnnl::convolution_forward::primitive_desc forward(engine(), kind, algorithm, x, w, bias, y, stride, dilate,
+                                                            pad, pad);
 #else
-    const dnnl::convolution_forward::primitive_desc forward(
-        {kind, algorithm, x, w, bias, y, stride, dilate, pad, pad}, engine());
+    const dnnl::convolution_forward::primitive_desc forward({kind, algorithm, x, w, bias, y, stride, dilate, pad, pad},
+                                                            engine());
 #endif
     if (pass == Pass::forward || pass == Pass::forward_bias) {
       x_ = DNNL_ARG_SRC, w_ = DNNL_ARG_WEIGHTS, y_ = DNNL_ARG_DST;
       finish(forward, forward.weights_desc(), x, y);
       primitive_ = dnnl::convolution_forward(forward);
-      if (pass == Pass::forward_bias)
-        args_.emplace(DNNL_ARG_BIAS, memory(bias, engine(), DNNL_MEMORY_NONE));
+      if (pass == Pass::forward_bias) args_.emplace(DNNL_ARG_BIAS, memory(bias, engine(), DNNL_MEMORY_NONE));
     } else if (pass == Pass::data_grad) {
 #if DNNL_VERSION_MAJOR >= 3
-      const dnnl::convolution_backward_data::primitive_desc d(engine(), algorithm, x, w, y, stride,
-                                                              dilate, pad, pad, forward);
+      const dnnl::convolution_backward_data::primitive_desc d(engine(), algorithm, x, w, y, stride, dilate, pad, pad,
+                                                              forward);
 #else
-      const dnnl::convolution_backward_data::primitive_desc d(
-          {algorithm, x, w, y, stride, dilate, pad, pad}, engine(), forward);
+      const dnnl::convolution_backward_data::primitive_desc d({algorithm, x, w, y, stride, dilate, pad, pad}, engine(),
+                                                              forward);
 #endif
       x_ = DNNL_ARG_DIFF_SRC, w_ = DNNL_ARG_WEIGHTS, y_ = DNNL_ARG_DIFF_DST;
       finish(d, d.weights_desc(), x, y);
       primitive_ = dnnl::convolution_backward_data(d);
     } else {
 #if DNNL_VERSION_MAJOR >= 3
-      const dnnl::convolution_backward_weights::primitive_desc d(engine(), algorithm, x, w, y,
-                                                                 stride, dilate, pad, pad, forward);
+      const dnnl::convolution_backward_weights::primitive_desc d(engine(), algorithm, x, w, y, stride, dilate, pad, pad,
+                                                                 forward);
 #else
-      const dnnl::convolution_backward_weights::primitive_desc d(
-          {algorithm, x, w, y, stride, dilate, pad, pad}, engine(), forward);
+      const dnnl::convolution_backward_weights::primitive_desc d({algorithm, x, w, y, stride, dilate, pad, pad},
+                                                                 engine(), forward);
 #endif
       x_ = DNNL_ARG_SRC, w_ = DNNL_ARG_DIFF_WEIGHTS, y_ = DNNL_ARG_DIFF_DST;
       finish(d, d.diff_weights_desc(), x, y);
@@ -141,10 +137,7 @@ class Compiled {
   }
 
   template <class Desc>
-  void finish(const Desc& d,
-              const memory::desc& weights,
-              const memory::desc& x,
-              const memory::desc& y) {
+  void finish(const Desc& d, const memory::desc& weights, const memory::desc& x, const memory::desc& y) {
     fast_ = !std::string_view(d.impl_info_str()).starts_with("ref");
     weights_ = weights;
     args_.emplace(x_, memory(x, engine(), DNNL_MEMORY_NONE));
@@ -222,12 +215,7 @@ bool all_nonzero(const ConvSizes& s) {
 }
 
 /// The forward pass and the gradient to x: chunks of images are independent.
-bool run_images(Pass pass,
-                const ConvSizes& s,
-                const float* x,
-                const float* weight,
-                const float* bias,
-                const float* y) {
+bool run_images(Pass pass, const ConvSizes& s, const float* x, const float* weight, const float* bias, const float* y) {
   if (!all_nonzero(s)) return false;
   const std::int64_t per = std::min(s.images_per_chunk(), s.n), rest = s.n % per;
   // The last chunk may be smaller, and oneDNN may choose another weight format for it.
@@ -256,8 +244,7 @@ bool run_images(Pass pass,
 
 }  // namespace
 
-bool conv_onednn(
-    const ConvSizes& s, const float* x, const float* weight, const float* bias, float* y) {
+bool conv_onednn(const ConvSizes& s, const float* x, const float* weight, const float* bias, float* y) {
   return run_images(bias ? Pass::forward_bias : Pass::forward, s, x, weight, bias, y);
 }
 

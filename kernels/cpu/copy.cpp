@@ -72,8 +72,10 @@ void triangle(const Exec& exec, const View& x, const View& y, bool upper, std::i
     for (std::int64_t r = 0; r < y.numel / cols; ++r) {  // y is row-major: r counts rows of all matrices
       const std::int64_t edge = std::clamp<std::int64_t>(r % rows + diagonal + (upper ? 0 : 1), 0, cols);
       T* row = y.as<T>() + r * cols;
-      if (upper) std::fill_n(row, edge, T{});
-      else std::fill_n(row + edge, cols - edge, T{});
+      if (upper)
+        std::fill_n(row, edge, T{});
+      else
+        std::fill_n(row + edge, cols - edge, T{});
     }
   });
 }

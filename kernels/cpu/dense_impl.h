@@ -7,8 +7,7 @@ namespace reel::kernels {
 
 /// Whether `v` lies in memory as `layout` says; strides of single elements never matter.
 inline bool lies_as(const View& v, Layout layout) {
-  const Strides wanted =
-      layout == Layout::channels_last ? channels_last(v.shape) : row_major(v.shape);
+  const Strides wanted = layout == Layout::channels_last ? channels_last(v.shape) : row_major(v.shape);
   for (int d = 0; d < v.rank(); ++d)
     if (v.shape[d] != 1 && v.strides[d] != wanted[d]) return false;
   return true;

@@ -15,11 +15,7 @@ constexpr std::int64_t kWords = 4 * kBlocks;
 
 /// keep[4 k + j] for k < blocks: whether word j of block first + k is at least `bar`, an integer in
 /// units of 2^-24.
-void keep_words(std::uint64_t seed,
-                std::uint64_t first,
-                std::uint32_t bar,
-                std::int64_t blocks,
-                std::uint8_t* keep) {
+void keep_words(std::uint64_t seed, std::uint64_t first, std::uint32_t bar, std::int64_t blocks, std::uint8_t* keep) {
   std::uint32_t word[4][kBlocks];
 #pragma omp simd
   for (std::int64_t k = 0; k < blocks; ++k) {
@@ -36,23 +32,16 @@ void keep_words(std::uint64_t seed,
 template <class T>
 void drop_run(const T* x, const std::uint8_t* keep, Acc<T> scale, T* y, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i)
-    y[i] = keep[i] ? convert<T>(convert<Acc<T>>(x[i]) * scale) : T(0);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = keep[i] ? convert<T>(convert<Acc<T>>(x[i]) * scale) : T(0);
 }
 
 }  // namespace
 
-void dropout(const Exec& exec,
-             const View& x,
-             const View& y,
-             double p,
-             std::uint64_t seed,
-             std::uint64_t position) {
+void dropout(const Exec& exec, const View& x, const View& y, double p, std::uint64_t seed, std::uint64_t position) {
   // The uniform number is k 2^-24, so u >= p is k >= p 2^24 in whole numbers.
   const auto bar = static_cast<std::uint32_t>(std::ceil(p * 0x1p24));
   visit_floating(x.dtype, [&]<class T>() {
-    const Dense xs = Dense::read(exec, x, x.dtype, Layout::row_major),
-                out(y, x.dtype, Layout::row_major);
+    const Dense xs = Dense::read(exec, x, x.dtype, Layout::row_major), out(y, x.dtype, Layout::row_major);
     const auto scale = static_cast<Acc<T>>(p < 1 ? 1 / (1 - p) : 0);
     parallel_for(x.numel, kWideGrain, [&](std::int64_t begin, std::int64_t end) {
       std::uint8_t keep[kWords];

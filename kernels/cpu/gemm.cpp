@@ -20,7 +20,9 @@ namespace {
 constexpr std::int64_t kTiny = 16 * 1024;
 constexpr std::int64_t kPackedOnStack = 1024;
 
-bool tiny(std::int64_t m, std::int64_t n, std::int64_t k) { return m * n * k <= kTiny; }
+bool tiny(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return m * n * k <= kTiny;
+}
 
 /// c[0..n) += s * b[0..n)
 template <class T>
@@ -70,16 +72,23 @@ void gemm_eigen(const Gemm& g, const T* a, const T* b, T* c) {
   using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   using Stride = Eigen::OuterStride<>;
   using In = Eigen::Map<const Matrix, 0, Stride>;
-  const In ma(a, g.ta ? g.k : g.m, g.ta ? g.m : g.k, Stride(g.lda)), mb(b, g.tb ? g.n : g.k, g.tb ? g.k : g.n, Stride(g.ldb));
+  const In ma(a, g.ta ? g.k : g.m, g.ta ? g.m : g.k, Stride(g.lda)),
+      mb(b, g.tb ? g.n : g.k, g.tb ? g.k : g.n, Stride(g.ldb));
   Eigen::Map<Matrix, 0, Stride> mc(c, g.m, g.n, Stride(g.ldc));
   const auto run = [&](const auto& x, const auto& y) {
-    if (g.accumulate) mc.noalias() += x * y;
-    else mc.noalias() = x * y;
+    if (g.accumulate)
+      mc.noalias() += x * y;
+    else
+      mc.noalias() = x * y;
   };
-  if (g.ta && g.tb) run(ma.transpose(), mb.transpose());
-  else if (g.ta) run(ma.transpose(), mb);
-  else if (g.tb) run(ma, mb.transpose());
-  else run(ma, mb);
+  if (g.ta && g.tb)
+    run(ma.transpose(), mb.transpose());
+  else if (g.ta)
+    run(ma.transpose(), mb);
+  else if (g.tb)
+    run(ma, mb.transpose());
+  else
+    run(ma, mb);
 }
 #endif
 
@@ -111,8 +120,12 @@ void gemm_any(const Gemm& g, const T* a, const T* b, T* c) {
 
 }  // namespace
 
-void gemm(const Gemm& g, const float* a, const float* b, float* c) { gemm_any(g, a, b, c); }
-void gemm(const Gemm& g, const double* a, const double* b, double* c) { gemm_any(g, a, b, c); }
+void gemm(const Gemm& g, const float* a, const float* b, float* c) {
+  gemm_any(g, a, b, c);
+}
+void gemm(const Gemm& g, const double* a, const double* b, double* c) {
+  gemm_any(g, a, b, c);
+}
 
 const char* gemm_backend([[maybe_unused]] DType dtype, std::int64_t m, std::int64_t n, std::int64_t k) {
   if (tiny(m, n, k)) return "loop";

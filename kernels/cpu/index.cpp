@@ -13,8 +13,7 @@ namespace {
 class Indices {
  public:
   Indices(const Exec& exec, std::string_view op, const View& v, std::int64_t size)
-      : dense_(Dense::read(exec, v, DType::i64, Layout::row_major)),
-        index_(dense_.as<std::int64_t>()) {
+      : dense_(Dense::read(exec, v, DType::i64, Layout::row_major)), index_(dense_.as<std::int64_t>()) {
     if (count_bad(index_, v.numel, size) == 0) return;
     std::int64_t at = 0;
     while (count_bad(index_ + at, 1, size) == 0) ++at;
@@ -24,8 +23,8 @@ class Indices {
       position[d] = rest % v.shape[d];
       rest /= v.shape[d];
     }
-    fail<IndexError>(op, ": index out of range: index ", index_[at], " at position ", position,
-                     ", size ", size, ". Indices lie in [0, ", size, ")");
+    fail<IndexError>(op, ": index out of range: index ", index_[at], " at position ", position, ", size ", size,
+                     ". Indices lie in [0, ", size, ")");
   }
   const std::int64_t* data() const { return index_; }
   std::int64_t operator[](std::int64_t i) const { return index_[i]; }
@@ -92,16 +91,10 @@ std::array<std::int64_t, N> offsets(std::int64_t line,
 
 }  // namespace
 
-void index_select(const Exec& exec,
-                  std::string_view op,
-                  const View& x,
-                  int dim,
-                  const View& indices,
-                  const View& y) {
+void index_select(const Exec& exec, std::string_view op, const View& x, int dim, const View& indices, const View& y) {
   const Cut cut(x.shape, dim);
   const Indices index(exec, op, indices, cut.n);
-  const Dense xs = Dense::read(exec, x, x.dtype, Layout::row_major),
-              out(y, x.dtype, Layout::row_major);
+  const Dense xs = Dense::read(exec, x, x.dtype, Layout::row_major), out(y, x.dtype, Layout::row_major);
   const std::int64_t k = indices.numel, inner = cut.inner;
   visit(x.dtype, [&]<class T>() {
     const T* const from = xs.as<T>();
@@ -128,27 +121,24 @@ void index_add(const Exec& exec,
   visit(out.dtype, [&]<class T>() {
     if constexpr (!std::is_same_v<T, bool>) {
       const Optional<T> base(exec, x);
-      const Dense ys = Dense::read(exec, y, y.dtype, Layout::row_major),
-                  sums(out, out.dtype, Layout::row_major);
-      parallel_for(cut.outer * cut.n, rows_per_piece(inner),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     auto buffer = row_buffer<T>(inner);
-                     for (std::int64_t r = begin; r < end; ++r) {
-                       T* const to = sums.as<T>() + r * inner;
-                       const std::int64_t o = r / cut.n;
-                       const auto positions = uses.of(r % cut.n);
-                       if (base.data())
-                         std::copy_n(base.data() + r * inner, inner, to);
-                       else
-                         std::fill_n(to, inner, T{});
-                       if (positions.empty()) continue;
-                       Acc<T>* const wide = wide_row(to, buffer.data());
-                       widen(to, wide, inner);
-                       for (const std::int64_t j : positions)
-                         add_row(ys.as<T>() + (o * k + j) * inner, wide, inner);
-                       narrow(wide, to, inner);
-                     }
-                   });
+      const Dense ys = Dense::read(exec, y, y.dtype, Layout::row_major), sums(out, out.dtype, Layout::row_major);
+      parallel_for(cut.outer * cut.n, rows_per_piece(inner), [&](std::int64_t begin, std::int64_t end) {
+        auto buffer = row_buffer<T>(inner);
+        for (std::int64_t r = begin; r < end; ++r) {
+          T* const to = sums.as<T>() + r * inner;
+          const std::int64_t o = r / cut.n;
+          const auto positions = uses.of(r % cut.n);
+          if (base.data())
+            std::copy_n(base.data() + r * inner, inner, to);
+          else
+            std::fill_n(to, inner, T{});
+          if (positions.empty()) continue;
+          Acc<T>* const wide = wide_row(to, buffer.data());
+          widen(to, wide, inner);
+          for (const std::int64_t j : positions) add_row(ys.as<T>() + (o * k + j) * inner, wide, inner);
+          narrow(wide, to, inner);
+        }
+      });
       sums.write(exec);
     } else {
       fail<DTypeError>(op, ": no kernel for bool");
@@ -156,12 +146,7 @@ void index_add(const Exec& exec,
   });
 }
 
-void gather(const Exec& exec,
-            std::string_view op,
-            const View& x,
-            int dim,
-            const View& indices,
-            const View& y) {
+void gather(const Exec& exec, std::string_view op, const View& x, int dim, const View& indices, const View& y) {
   const Indices index(exec, op, indices, x.shape[dim]);
   const Dense out(y, x.dtype, Layout::row_major);
   const int last = x.rank() - 1;
@@ -199,21 +184,17 @@ void scatter_add(const Exec& exec,
     parallel_for(lines, rows_per_piece(k), [&](std::int64_t begin, std::int64_t end) {
       auto buffer = row_buffer<T>(n);
       for (std::int64_t line = begin; line < end; ++line) {
-        const auto at =
-            offsets<3>(line, indices.shape, dim, {&out.strides, &y.strides, &index_strides});
+        const auto at = offsets<3>(line, indices.shape, dim, {&out.strides, &y.strides, &index_strides});
         T* const to = out.as<T>() + at[0];
         const T* const from = y.as<T>() + at[1];
         const std::int64_t* const i = index.data() + at[2];
         if constexpr (is_wide<T>) {
-          for (std::int64_t j = 0; j < k; ++j)
-            to[i[j * si] * so] = static_cast<T>(to[i[j * si] * so] + from[j * sy]);
+          for (std::int64_t j = 0; j < k; ++j) to[i[j * si] * so] = static_cast<T>(to[i[j * si] * so] + from[j * sy]);
         } else {
-          for (std::int64_t r = 0; r < n; ++r)
-            buffer[static_cast<std::size_t>(r)] = convert<Acc<T>>(to[r * so]);
+          for (std::int64_t r = 0; r < n; ++r) buffer[static_cast<std::size_t>(r)] = convert<Acc<T>>(to[r * so]);
           for (std::int64_t j = 0; j < k; ++j)
             buffer[static_cast<std::size_t>(i[j * si])] += convert<Acc<T>>(from[j * sy]);
-          for (std::int64_t r = 0; r < n; ++r)
-            to[r * so] = convert<T>(buffer[static_cast<std::size_t>(r)]);
+          for (std::int64_t r = 0; r < n; ++r) to[r * so] = convert<T>(buffer[static_cast<std::size_t>(r)]);
         }
       }
     });

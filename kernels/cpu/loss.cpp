@@ -26,30 +26,21 @@ View class_last(const View& v) {
 /// The labels in row-major order, all checked.
 class Labels {
  public:
-  Labels(const Exec& exec,
-         std::string_view op,
-         const View& v,
-         std::int64_t classes,
-         std::int64_t ignore)
-      : dense_(Dense::read(exec, v, DType::i64, Layout::row_major)),
-        label_(dense_.as<std::int64_t>()) {
+  Labels(const Exec& exec, std::string_view op, const View& v, std::int64_t classes, std::int64_t ignore)
+      : dense_(Dense::read(exec, v, DType::i64, Layout::row_major)), label_(dense_.as<std::int64_t>()) {
     if (count_bad(label_, v.numel, classes, ignore) == 0) return;
     std::int64_t row = 0;
     while (count_bad(label_ + row, 1, classes, ignore) == 0) ++row;
-    fail<IndexError>(op, ": label out of range: row ", row, ", label ", label_[row], ", classes ",
-                     classes, ". Labels lie in [0, ", classes, ") or are ignore_index ", ignore);
+    fail<IndexError>(op, ": label out of range: row ", row, ", label ", label_[row], ", classes ", classes,
+                     ". Labels lie in [0, ", classes, ") or are ignore_index ", ignore);
   }
   std::int64_t operator[](std::int64_t row) const { return label_[row]; }
 
  private:
-  static std::int64_t count_bad(const std::int64_t* label,
-                                std::int64_t n,
-                                std::int64_t classes,
-                                std::int64_t ignore) {
+  static std::int64_t count_bad(const std::int64_t* label, std::int64_t n, std::int64_t classes, std::int64_t ignore) {
     std::int64_t bad = 0;
 #pragma omp simd reduction(+ : bad)
-    for (std::int64_t i = 0; i < n; ++i)
-      bad += (label[i] < 0 || label[i] >= classes) && label[i] != ignore;
+    for (std::int64_t i = 0; i < n; ++i) bad += (label[i] < 0 || label[i] >= classes) && label[i] != ignore;
     return bad;
   }
   Dense dense_;
@@ -105,8 +96,7 @@ void softmax_less_row(const A* x, A lse, A spread, A scale, A* dx, std::int64_t 
   if (whole == n) return;
   Tail<A> rest(x + whole, n - whole, 0);
 #pragma omp simd
-  for (std::int64_t i = 0; i < kLanes; ++i)
-    rest.v[i] = (math::exp(rest.v[i] - lse) - spread) * scale;
+  for (std::int64_t i = 0; i < kLanes; ++i) rest.v[i] = (math::exp(rest.v[i] - lse) - spread) * scale;
   std::copy_n(rest.v, n - whole, dx + whole);
 }
 
@@ -161,16 +151,14 @@ void cross_entropy(const Exec& exec,
   visit_floating(logits.dtype, [&]<class T>() {
     const Dense xs = Dense::read(exec, class_last(logits), logits.dtype, Layout::row_major);
     const Dense lses(lse, dtype_of<Acc<T>>(), Layout::row_major);
-    const double total =
-        ordered_sum(rows, rows_per_piece(c), [&](std::int64_t begin, std::int64_t end) {
-          auto buffer = row_buffer<T>(c);
-          double s = 0;
-          for (std::int64_t r = begin; r < end; ++r)
-            s += loss_row(widen(xs.as<T>() + r * c, buffer.data(), c),
-                          label[r] == ignore ? -1 : label[r], options.smoothing, c,
-                          lses.as<Acc<T>>()[r]);
-          return s;
-        });
+    const double total = ordered_sum(rows, rows_per_piece(c), [&](std::int64_t begin, std::int64_t end) {
+      auto buffer = row_buffer<T>(c);
+      double s = 0;
+      for (std::int64_t r = begin; r < end; ++r)
+        s += loss_row(widen(xs.as<T>() + r * c, buffer.data(), c), label[r] == ignore ? -1 : label[r],
+                      options.smoothing, c, lses.as<Acc<T>>()[r]);
+      return s;
+    });
     lses.write(exec);
     write_number(sum, total);
   });
@@ -194,8 +182,7 @@ void cross_entropy_grad(const Exec& exec,
     const Dense xs = Dense::read(exec, class_last(logits), logits.dtype, Layout::row_major);
     const Dense lses = Dense::read(exec, lse, dtype_of<A>(), Layout::row_major);
     const Dense out(class_last(dlogits), logits.dtype, Layout::row_major);
-    const A scale = static_cast<A>(read_number(dsum)),
-            spread = c ? static_cast<A>(e / static_cast<double>(c)) : A(0);
+    const A scale = static_cast<A>(read_number(dsum)), spread = c ? static_cast<A>(e / static_cast<double>(c)) : A(0);
     parallel_for(rows, rows_per_piece(c), [&](std::int64_t begin, std::int64_t end) {
       auto in_row = row_buffer<T>(c), out_row = row_buffer<T>(c);
       for (std::int64_t r = begin; r < end; ++r) {
@@ -205,8 +192,7 @@ void cross_entropy_grad(const Exec& exec,
           continue;
         }
         A* const wide = wide_row(dx, out_row.data());
-        softmax_less_row(widen(xs.as<T>() + r * c, in_row.data(), c), lses.as<A>()[r], spread,
-                         scale, wide, c);
+        softmax_less_row(widen(xs.as<T>() + r * c, in_row.data(), c), lses.as<A>()[r], spread, scale, wide, c);
         wide[label[r]] -= static_cast<A>(1 - e) * scale;
         narrow(wide, dx, c);
       }
@@ -215,16 +201,10 @@ void cross_entropy_grad(const Exec& exec,
   });
 }
 
-void nll(const Exec& exec,
-         const View& x,
-         const View& labels,
-         const View& sum,
-         const View& count,
-         std::int64_t ignore) {
+void nll(const Exec& exec, const View& x, const View& labels, const View& sum, const View& count, std::int64_t ignore) {
   const Labels label(exec, "nll", labels, x.shape[1], ignore);
   visit_floating(x.dtype, [&]<class T>() {
-    write_number(sum,
-                 ordered_sum(labels.numel, kWideGrain, [&](std::int64_t begin, std::int64_t end) {
+    write_number(sum, ordered_sum(labels.numel, kWideGrain, [&](std::int64_t begin, std::int64_t end) {
                    double s = 0;
                    for (std::int64_t r = begin; r < end; ++r)
                      if (label[r] != ignore)
@@ -237,8 +217,7 @@ void nll(const Exec& exec,
   write_number(count, static_cast<double>(counted));
 }
 
-void nll_grad(
-    const Exec& exec, const View& labels, const View& dsum, const View& dx, std::int64_t ignore) {
+void nll_grad(const Exec& exec, const View& labels, const View& dsum, const View& dx, std::int64_t ignore) {
   const Labels label(exec, "nll_grad", labels, dx.shape[1], ignore);
   fill(exec, dx, 0);
   visit_floating(dx.dtype, [&]<class T>() {

@@ -8,8 +8,7 @@
 namespace reel::kernels {
 namespace {
 
-constexpr std::int64_t kTerms =
-    1024;  // added in the accumulation type, before the sum goes on in double
+constexpr std::int64_t kTerms = 1024;  // added in the accumulation type, before the sum goes on in double
 
 template <class F, class T>
 double loss_sum(const F f, const T* x, const T* t, std::int64_t n) {
@@ -36,8 +35,7 @@ void grad_row(const F f,
               std::int64_t so) {
   if (sx == 1 && st == 1 && so == 1) {
 #pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i)
-      dx[i] = convert<T>(f.df(convert<Acc<T>>(x[i]), convert<Acc<T>>(t[i])) * scale);
+    for (std::int64_t i = 0; i < n; ++i) dx[i] = convert<T>(f.df(convert<Acc<T>>(x[i]), convert<Acc<T>>(t[i])) * scale);
   } else {
     for (std::int64_t i = 0; i < n; ++i)
       dx[i * so] = convert<T>(f.df(convert<Acc<T>>(x[i * sx]), convert<Acc<T>>(t[i * st])) * scale);
@@ -47,8 +45,7 @@ void grad_row(const F f,
 }  // namespace
 
 template <class F>
-void pair_loss(
-    const Exec& exec, const View& x, const View& t, const View& sum, const View& count, F f) {
+void pair_loss(const Exec& exec, const View& x, const View& t, const View& sum, const View& count, F f) {
   visit_floating(x.dtype, [&]<class T>() {
     const auto total = [&](const T* a, const T* b) {
       return ordered_sum(x.numel, kWideGrain, [&](std::int64_t begin, std::int64_t end) {
@@ -67,22 +64,18 @@ void pair_loss(
 }
 
 template <class F>
-void pair_loss_grad(
-    const Exec&, const View& x, const View& t, const View& dsum, const View& dx, F f) {
+void pair_loss_grad(const Exec&, const View& x, const View& t, const View& dsum, const View& dx, F f) {
   visit_floating(x.dtype, [&]<class T>() {
     const auto scale = static_cast<Acc<T>>(read_number(dsum));
     nd_loop<3>({&dx, &x, &t}, [&](const auto& at, const auto& s, std::int64_t n) {
-      grad_row<F, T>(f, x.as<T>() + at[1], t.as<T>() + at[2], scale, dx.as<T>() + at[0], n, s[1],
-                     s[2], s[0]);
+      grad_row<F, T>(f, x.as<T>() + at[1], t.as<T>() + at[2], scale, dx.as<T>() + at[0], n, s[1], s[2], s[0]);
     });
   });
 }
 
-#define REEL_INSTANTIATE(F)                                                                     \
-  template void pair_loss(const Exec&, const View&, const View&, const View&, const View&,      \
-                          math::F);                                                             \
-  template void pair_loss_grad(const Exec&, const View&, const View&, const View&, const View&, \
-                               math::F);
+#define REEL_INSTANTIATE(F)                                                                          \
+  template void pair_loss(const Exec&, const View&, const View&, const View&, const View&, math::F); \
+  template void pair_loss_grad(const Exec&, const View&, const View&, const View&, const View&, math::F);
 REEL_FOR_EACH_PAIR_LOSS(REEL_INSTANTIATE)
 #undef REEL_INSTANTIATE
 

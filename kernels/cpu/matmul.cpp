@@ -9,7 +9,7 @@
 namespace reel::kernels {
 namespace {
 
-constexpr double kChunkFlops = 8e6;     // about a tenth of a millisecond on one core
+constexpr double kChunkFlops = 8e6;  // about a tenth of a millisecond on one core
 constexpr std::int64_t kMostChunks = 32;
 
 /// A stack of matrices that gemm can read: stored row by row, or column by column (`transposed`).
@@ -110,7 +110,8 @@ void fold_batch(View& a, bool ta, const View& b, View& c) {
 
 }  // namespace
 
-void matmul(const Exec& exec, const View& a_in, bool ta, const View& b, bool tb, const View& bias_in, const View& c_in) {
+void matmul(
+    const Exec& exec, const View& a_in, bool ta, const View& b, bool tb, const View& bias_in, const View& c_in) {
   if (c_in.numel == 0) return;
   View a = a_in, c = c_in, bias = bias_in;
   fold_batch(a, ta, b, c);
@@ -127,8 +128,10 @@ void matmul(const Exec& exec, const View& a_in, bool ta, const View& b, bool tb,
   }
   const View target = wide ? View(wide) : c;
   const Operand x = prepare(exec, a, ta, compute), y = prepare(exec, b, tb, compute);
-  if (compute == DType::f64) run<double>(x, y, bias, target, k);
-  else run<float>(x, y, bias, target, k);
+  if (compute == DType::f64)
+    run<double>(x, y, bias, target, k);
+  else
+    run<float>(x, y, bias, target, k);
   if (wide) copy(exec, wide, c);
 }
 

@@ -14,8 +14,8 @@ inline constexpr std::int64_t kPointwiseGrain = 1 << 14;  // elements in one chu
 template <int N>
 struct Plan {
   int rank = 0;
-  std::int64_t inner = 1, rows = 1;                      // elements of the last dimension; all others
-  std::array<std::int64_t, kMaxRank> shape;              // collapsed; fastest last
+  std::int64_t inner = 1, rows = 1;                        // elements of the last dimension; all others
+  std::array<std::int64_t, kMaxRank> shape;                // collapsed; fastest last
   std::array<std::array<std::int64_t, kMaxRank>, N> step;  // in elements; 0 repeats
 };
 

@@ -9,8 +9,7 @@
 namespace reel::kernels {
 namespace {
 
-constexpr std::int64_t kBlock =
-    2048;  // columns whose sum is kept in A; longer rows go on in double
+constexpr std::int64_t kBlock = 2048;  // columns whose sum is kept in A; longer rows go on in double
 
 /// One block: several sums side by side where it is long, since one would wait for its own last
 /// addition.
@@ -89,8 +88,7 @@ void norm(const Exec& exec,
   visit_floating(x.dtype, [&]<class T>() {
     using A = Acc<T>;
     const std::int64_t rows = rstd.numel, n = rows ? x.numel / rows : 0;
-    const Dense xs = Dense::read(exec, x, x.dtype, Layout::row_major),
-                out(y, x.dtype, Layout::row_major);
+    const Dense xs = Dense::read(exec, x, x.dtype, Layout::row_major), out(y, x.dtype, Layout::row_major);
     const Optional<A> w(exec, weight), b(exec, bias);
     const Dense rstds(rstd, dtype_of<A>(), Layout::row_major);
     const Dense means(kCentred ? mean : rstd, dtype_of<A>(), Layout::row_major);
@@ -147,11 +145,9 @@ GradSums reduce_row(const A* x, const A* dy, const A* w, A m, A r, A* dw, A* db,
 }
 /// dx = r (g - mean(g) - xhat mean(g xhat))
 template <class A>
-void grad_row(
-    const A* x, const A* dy, const A* w, A m, A r, A mean_g, A mean_gx, A* dx, std::int64_t n) {
+void grad_row(const A* x, const A* dy, const A* w, A m, A r, A mean_g, A mean_gx, A* dx, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i)
-    dx[i] = r * (dy[i] * w[i] - mean_g - (x[i] - m) * r * mean_gx);
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = r * (dy[i] * w[i] - mean_g - (x[i] - m) * r * mean_gx);
 }
 
 /// Rows are cut into at most 64 pieces; each sums its columns, and the pieces are added in order.
@@ -167,8 +163,7 @@ void norm_grad(const Exec& exec,
                const View& dbias) {
   visit_floating(x.dtype, [&]<class T>() {
     using A = Acc<T>;
-    const std::int64_t rows = rstd.numel,
-                       n = rows ? x.numel / rows : std::max(dweight.numel, dbias.numel);
+    const std::int64_t rows = rstd.numel, n = rows ? x.numel / rows : std::max(dweight.numel, dbias.numel);
     const Dense xs = Dense::read(exec, x, x.dtype, Layout::row_major);
     const Dense dys = Dense::read(exec, dy, x.dtype, Layout::row_major);
     const Optional<A> given(exec, weight), means(exec, mean), rstds(exec, rstd);
@@ -190,8 +185,8 @@ void norm_grad(const Exec& exec,
         if (!dx.data) continue;
         T* const q = out.as<T>() + row * n;
         A* const wide = wide_row(q, dx_row.data());
-        grad_row(p, d, w, m, r, kCentred ? static_cast<A>(s.g * inverse) : A(0),
-                 static_cast<A>(s.gx * inverse), wide, n);
+        grad_row(p, d, w, m, r, kCentred ? static_cast<A>(s.g * inverse) : A(0), static_cast<A>(s.gx * inverse), wide,
+                 n);
         narrow(wide, q, n);
       }
     });
@@ -229,12 +224,7 @@ void layer_norm_grad(const Exec& exec,
                      const View& dbias) {
   norm_grad<true>(exec, x, weight, mean, rstd, dy, dx, dweight, dbias);
 }
-void rms_norm(const Exec& exec,
-              const View& x,
-              const View& weight,
-              const View& y,
-              const View& rstd,
-              double eps) {
+void rms_norm(const Exec& exec, const View& x, const View& weight, const View& y, const View& rstd, double eps) {
   norm<false>(exec, x, weight, View(), y, View(), rstd, eps);
 }
 void rms_norm_grad(const Exec& exec,

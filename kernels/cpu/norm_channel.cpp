@@ -18,8 +18,7 @@ Layout dense_layout(const View& x) {
 
 /// Adds [n, c] numbers over n, in order, and writes them to `out` [c] if it is asked for.
 template <class A>
-void sum_samples(
-    const Exec& exec, std::vector<A>& v, std::int64_t n, std::int64_t c, const View& out) {
+void sum_samples(const Exec& exec, std::vector<A>& v, std::int64_t n, std::int64_t c, const View& out) {
   if (!out.data) return;
   if (n == 0) v.assign(static_cast<std::size_t>(c), A(0));
   for (std::int64_t i = 1; i < n; ++i) sum_columns<1>(v.data() + i * c, v.data(), c);
@@ -43,14 +42,12 @@ void group_norm(const Exec& exec,
     const Layout layout = dense_layout(x);
     const Dense xs = Dense::read(exec, x, x.dtype, layout), out(y, x.dtype, layout);
     const Optional<A> w(exec, weight), b(exec, bias);
-    const Dense means(mean, dtype_of<A>(), Layout::row_major),
-        rstds(rstd, dtype_of<A>(), Layout::row_major);
+    const Dense means(mean, dtype_of<A>(), Layout::row_major), rstds(rstd, dtype_of<A>(), Layout::row_major);
     auto m = table<A>(p.count()), a = table<A>(p.count()), k = table<A>(p.count());
     std::vector<Moments> moments(m.size());
     plane_moments(xs.as<T>(), p, moments.data());
     for (std::int64_t g = 0; g < p.n * groups; ++g) {
-      const auto first = static_cast<std::size_t>(g * each),
-                 last = static_cast<std::size_t>((g + 1) * each);
+      const auto first = static_cast<std::size_t>(g * each), last = static_cast<std::size_t>((g + 1) * each);
       Moments all;
       for (std::size_t i = first; i < last; ++i) all.add(moments[i]);
       const A r = static_cast<A>(1 / std::sqrt(all.var() + eps));
@@ -84,8 +81,7 @@ void group_norm_grad(const Exec& exec,
     const Planes p = planes_of(x);
     const std::int64_t groups = rstd.shape[1], each = groups ? p.c / groups : 0;
     const Layout layout = dense_layout(x);
-    const Dense xs = Dense::read(exec, x, x.dtype, layout),
-                dys = Dense::read(exec, dy, x.dtype, layout);
+    const Dense xs = Dense::read(exec, x, x.dtype, layout), dys = Dense::read(exec, dy, x.dtype, layout);
     const Optional<A> w(exec, weight), means(exec, mean), rstds(exec, rstd);
     const Dense out(dx.data ? dx : x, x.dtype, layout);
     auto m = table<A>(p.count()), a = m, b = m, k = m, sum = m, product = m;
@@ -95,8 +91,7 @@ void group_norm_grad(const Exec& exec,
     for (std::int64_t g = 0; g < p.n * groups; ++g) {
       // With g = dy w: dx = r g - r mean(g) - (x - m) r^3 mean(g (x - m)), the means over the
       // group.
-      const auto first = static_cast<std::size_t>(g * each),
-                 last = static_cast<std::size_t>((g + 1) * each);
+      const auto first = static_cast<std::size_t>(g * each), last = static_cast<std::size_t>((g + 1) * each);
       const double r = rstds[g];
       double sum_g = 0, sum_gx = 0;
       for (std::size_t i = first; i < last; ++i) {
@@ -112,8 +107,7 @@ void group_norm_grad(const Exec& exec,
       }
     }
     if (dx.numel) {
-      plane_gradient(xs.as<T>(), dys.as<T>(), p, p.count(), m.data(), a.data(), b.data(), k.data(),
-                     out.as<T>());
+      plane_gradient(xs.as<T>(), dys.as<T>(), p, p.count(), m.data(), a.data(), b.data(), k.data(), out.as<T>());
       out.write(exec);
     }
     sum_samples(exec, product, p.n, p.c, dweight);
@@ -126,14 +120,12 @@ void batch_norm_statistics(const Exec& exec, const View& x, const View& mean, co
     using A = Acc<T>;
     const Planes p = merged(planes_of(x));
     const Dense xs = Dense::read(exec, x, x.dtype, dense_layout(x));
-    const Dense means(mean, dtype_of<A>(), Layout::row_major),
-        vars(var, dtype_of<A>(), Layout::row_major);
+    const Dense means(mean, dtype_of<A>(), Layout::row_major), vars(var, dtype_of<A>(), Layout::row_major);
     std::vector<Moments> moments(static_cast<std::size_t>(p.count()));
     plane_moments(xs.as<T>(), p, moments.data());
     for (std::int64_t c = 0; c < p.c; ++c) {
       Moments all;
-      for (std::int64_t i = c; i < p.count(); i += p.c)
-        all.add(moments[static_cast<std::size_t>(i)]);
+      for (std::int64_t i = c; i < p.count(); i += p.c) all.add(moments[static_cast<std::size_t>(i)]);
       means.as<A>()[c] = static_cast<A>(all.mean);
       vars.as<A>()[c] = static_cast<A>(all.var());
     }
@@ -183,8 +175,7 @@ void batch_norm_grad(const Exec& exec,
     using A = Acc<T>;
     const Planes p = merged(planes_of(x));
     const Layout layout = dense_layout(x);
-    const Dense xs = Dense::read(exec, x, x.dtype, layout),
-                dys = Dense::read(exec, dy, x.dtype, layout);
+    const Dense xs = Dense::read(exec, x, x.dtype, layout), dys = Dense::read(exec, dy, x.dtype, layout);
     const Optional<A> w(exec, weight), means(exec, mean), vars(exec, var);
     const Dense out(dx.data ? dx : x, x.dtype, layout);
     auto sum = table<A>(p.count()), product = sum;
@@ -209,8 +200,7 @@ void batch_norm_grad(const Exec& exec,
       k[at] = static_cast<A>(-wr * sum_dy * inverse);
     }
     if (dx.numel) {
-      plane_gradient(xs.as<T>(), dys.as<T>(), p, p.c, means.data(), a.data(), b.data(), k.data(),
-                     out.as<T>());
+      plane_gradient(xs.as<T>(), dys.as<T>(), p, p.c, means.data(), a.data(), b.data(), k.data(), out.as<T>());
       out.write(exec);
     }
     sum_samples(exec, product, p.n, p.c, dweight);

@@ -46,8 +46,7 @@ void walk(std::span<const UpdateItem> items, std::int64_t begin, std::int64_t en
 
 template <class Fn>
 void for_each_run(std::span<const UpdateItem> items, const Fn& fn) {
-  parallel_for(total_of(items), kPiece,
-               [&](std::int64_t begin, std::int64_t end) { walk(items, begin, end, fn); });
+  parallel_for(total_of(items), kPiece, [&](std::int64_t begin, std::int64_t end) { walk(items, begin, end, fn); });
 }
 
 template <class H>
@@ -77,8 +76,7 @@ struct ReadyScale {
 /// over n terms is then rounded once, and no factor can leave the range.
 template <class T>
 struct Scaler {
-  explicit Scaler(const ReadyScale& s)
-      : divisor(s.divisor), factor(s.factor), limit(static_cast<T>(s.limit)) {}
+  explicit Scaler(const ReadyScale& s) : divisor(s.divisor), factor(s.factor), limit(static_cast<T>(s.limit)) {}
   T operator()(T g) const {
     if constexpr (std::is_same_v<T, float>)
       g = static_cast<float>(static_cast<double>(g) * factor);
@@ -92,12 +90,8 @@ struct Scaler {
 };
 
 template <class T>
-void sgd_row(const Scaler<T> scaled,
-             const T lr,
-             const T decay,
-             const T* __restrict grad,
-             T* __restrict value,
-             std::int64_t n) {
+void sgd_row(
+    const Scaler<T> scaled, const T lr, const T decay, const T* __restrict grad, T* __restrict value, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) value[i] -= lr * (scaled(grad[i]) + decay * value[i]);
 }
@@ -125,8 +119,7 @@ void momentum_row(const Scaler<T> scaled,
 template <class T>
 void sgd_run(const Run& r, const ReadyScale& scale, const SgdStep& s) {
   const Scaler<T> scaled(scale);
-  const auto lr = static_cast<T>(s.lr), decay = static_cast<T>(s.weight_decay),
-             momentum = static_cast<T>(s.momentum);
+  const auto lr = static_cast<T>(s.lr), decay = static_cast<T>(s.weight_decay), momentum = static_cast<T>(s.momentum);
   const T* grad = r.grad<T>();
   T* value = r.at<T>(r.item.value);
   if (s.momentum == 0) return sgd_row(scaled, lr, decay, grad, value, r.n);
@@ -177,8 +170,7 @@ void adam_run(const Run& r, const ReadyScale& scale, const AdamStep& s) {
                          as(s.eps),
                          as(s.decoupled ? 1 - s.lr * s.weight_decay : 1),
                          as(s.decoupled ? 0 : s.weight_decay)};
-  adam_row(Scaler<T>(scale), a, r.grad<T>(), r.at<T>(r.item.value), r.at<T>(r.item.first),
-           r.at<T>(r.item.second), r.n);
+  adam_row(Scaler<T>(scale), a, r.grad<T>(), r.at<T>(r.item.value), r.at<T>(r.item.first), r.at<T>(r.item.second), r.n);
 }
 
 template <class T>
@@ -209,9 +201,7 @@ double scaled_norm(std::span<const UpdateItem> items) {
       });
     });
   };
-  each([&](double g) {
-    largest = g <= largest ? largest : g;
-  });  // NaN is not below anything: it wins
+  each([&](double g) { largest = g <= largest ? largest : g; });  // NaN is not below anything: it wins
   if (!std::isfinite(largest)) return largest;
   each([&](double g) { sum += (g / largest) * (g / largest); });
   return largest * std::sqrt(sum);
@@ -236,9 +226,8 @@ double gradient_norm(const Exec&, std::span<const UpdateItem> items, std::vector
   parts.assign(static_cast<std::size_t>((total + kPiece - 1) / kPiece), 0.0);
   parallel_for(total, kPiece, [&](std::int64_t begin, std::int64_t end) {
     double s = 0;
-    walk(items, begin, end, [&](const Run& r) {
-      with_gradient(r, [&](const auto* g, std::int64_t n) { s += sum_of_squares(g, n); });
-    });
+    walk(items, begin, end,
+         [&](const Run& r) { with_gradient(r, [&](const auto* g, std::int64_t n) { s += sum_of_squares(g, n); }); });
     parts[static_cast<std::size_t>(begin / kPiece)] = s;
   });
   double sum = 0;
@@ -253,10 +242,7 @@ void clear_count(const Exec&, double* total) {
   *total = 0;
 }
 
-void sgd(const Exec&,
-         std::span<const UpdateItem> items,
-         const GradientScale& scale,
-         const SgdStep& step) {
+void sgd(const Exec&, std::span<const UpdateItem> items, const GradientScale& scale, const SgdStep& step) {
   const ReadyScale ready(scale);
   for_each_run(items, [&](const Run& r) {
     if (r.item.dtype == DType::f32)
@@ -267,10 +253,7 @@ void sgd(const Exec&,
   });
 }
 
-void adam(const Exec&,
-          std::span<const UpdateItem> items,
-          const GradientScale& scale,
-          const AdamStep& step) {
+void adam(const Exec&, std::span<const UpdateItem> items, const GradientScale& scale, const AdamStep& step) {
   const ReadyScale ready(scale);
   for_each_run(items, [&](const Run& r) {
     if (r.item.dtype == DType::f32)
@@ -292,8 +275,7 @@ void refresh(const Exec&, const UpdateItem& item) {
 void average(const Exec&, std::span<const UpdateItem> items, double decay) {
   for_each_run(items, [&](const Run& r) {
     if (r.item.dtype == DType::f32)
-      average_row(static_cast<float>(1 - decay), r.at<float>(r.item.value),
-                  r.at<float>(r.item.first), r.n);
+      average_row(static_cast<float>(1 - decay), r.at<float>(r.item.value), r.at<float>(r.item.first), r.n);
     else
       average_row(1 - decay, r.at<double>(r.item.value), r.at<double>(r.item.first), r.n);
   });

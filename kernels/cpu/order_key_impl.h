@@ -10,8 +10,7 @@ namespace reel::kernels {
 
 /// Signed integer of the width of the type that T is computed in.
 template <class T>
-using OrderKey = std::
-    conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, std::int64_t, std::int32_t>;
+using OrderKey = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, std::int64_t, std::int32_t>;
 
 /// Above infinity: stands for NaN.
 template <class T>
@@ -26,8 +25,7 @@ OrderKey<T> order_key(T v) {
     using K = OrderKey<T>;
     const Acc<T> a = convert<Acc<T>>(v) + 0;  // -0 + 0 = +0
     const K bits = std::bit_cast<K>(a);
-    const K key = bits ^ ((bits >> (8 * sizeof(K) - 1)) &
-                          std::numeric_limits<K>::max());  // flips negative numbers
+    const K key = bits ^ ((bits >> (8 * sizeof(K) - 1)) & std::numeric_limits<K>::max());  // flips negative numbers
     return a == a ? key : kNanKey<T>;
   }
 }
@@ -50,8 +48,7 @@ T value_of(OrderKey<T> key, bool largest) {
     using K = OrderKey<T>;
     if (key == kNanKey<T>) return convert<T>(std::numeric_limits<Acc<T>>::quiet_NaN());
     const K k = largest ? key : ~key;
-    return convert<T>(
-        std::bit_cast<Acc<T>>(k ^ ((k >> (8 * sizeof(K) - 1)) & std::numeric_limits<K>::max())));
+    return convert<T>(std::bit_cast<Acc<T>>(k ^ ((k >> (8 * sizeof(K) - 1)) & std::numeric_limits<K>::max())));
   }
 }
 

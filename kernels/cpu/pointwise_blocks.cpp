@@ -42,16 +42,18 @@ void visit_stored(DType dtype, const Fn& fn) {
 template <class C>
 const C* fetch(const Run& r, std::int64_t first, std::int64_t n, C* buffer) {
   if (r.dtype == dtype_of<C>() && r.step == 1) return reinterpret_cast<const C*>(r.data) + first;
-  visit_stored<C>(r.dtype, [&]<class T>() { read_run(reinterpret_cast<const T*>(r.data) + first * r.step, r.step, n, buffer); });
+  visit_stored<C>(r.dtype,
+                  [&]<class T>() { read_run(reinterpret_cast<const T*>(r.data) + first * r.step, r.step, n, buffer); });
   return buffer;
 }
 template <class C>
 void store(const Run& r, std::int64_t first, std::int64_t n, const C* values) {
-  visit_stored<C>(r.dtype, [&]<class T>() { write_run(values, reinterpret_cast<T*>(r.data) + first * r.step, r.step, n); });
+  visit_stored<C>(r.dtype,
+                  [&]<class T>() { write_run(values, reinterpret_cast<T*>(r.data) + first * r.step, r.step, n); });
 }
 
-#define REEL_INSTANTIATE(C)                                                     \
-  template const C* fetch(const Run&, std::int64_t, std::int64_t, C*);          \
+#define REEL_INSTANTIATE(C)                                            \
+  template const C* fetch(const Run&, std::int64_t, std::int64_t, C*); \
   template void store(const Run&, std::int64_t, std::int64_t, const C*);
 REEL_INSTANTIATE(bool)
 REEL_INSTANTIATE(std::uint8_t)

@@ -70,8 +70,10 @@ void pointwise(const View& out, const Dense& dense, const In&... in) {
 /// Calls fn with the type in which a pointwise function of this floating dtype is computed.
 template <class Fn>
 void visit_computing(DType dtype, const Fn& fn) {
-  if (dtype == DType::f64) fn.template operator()<double>();
-  else fn.template operator()<float>();
+  if (dtype == DType::f64)
+    fn.template operator()<double>();
+  else
+    fn.template operator()<float>();
 }
 
 }  // namespace reel::kernels

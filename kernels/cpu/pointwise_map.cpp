@@ -15,7 +15,8 @@ void map_row(const F f, C* y, const C* x, std::int64_t n) {
 template <class F>
 void map(const Exec&, const View& x, const View& y, F f) {
   visit_computing(y.dtype, [&]<class C>() {
-    pointwise<C, C>(y, [f](C* out, const auto& in, std::int64_t n) { map_row(f, out, in[0], n); }, x);
+    pointwise<C, C>(
+        y, [f](C* out, const auto& in, std::int64_t n) { map_row(f, out, in[0], n); }, x);
   });
 }
 

@@ -20,7 +20,8 @@ void grad2_row(const F f, C* out, const C* x, const C* y, const C* a, const C* b
 template <class F>
 void map_grad(const Exec&, const View& x, const View& y, const View& dy, const View& dx, F f) {
   visit_computing(dx.dtype, [&]<class C>() {
-    pointwise<C, C>(dx, [f](C* out, const auto& in, std::int64_t n) { grad_row(f, out, in[0], in[1], in[2], n); }, x, y, dy);
+    pointwise<C, C>(
+        dx, [f](C* out, const auto& in, std::int64_t n) { grad_row(f, out, in[0], in[1], in[2], n); }, x, y, dy);
   });
 }
 template <class F>

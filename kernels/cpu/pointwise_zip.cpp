@@ -12,7 +12,8 @@ void zip_row(R* y, const C* a, const C* b, std::int64_t n) {
 
 template <class C, class R, class F>
 void zip_as(const View& a, const View& b, const View& y) {
-  pointwise<C, R>(y, [](R* out, const auto& in, std::int64_t n) { zip_row<F>(out, in[0], in[1], n); }, a, b);
+  pointwise<C, R>(
+      y, [](R* out, const auto& in, std::int64_t n) { zip_row<F>(out, in[0], in[1], n); }, a, b);
 }
 
 }  // namespace
@@ -22,8 +23,10 @@ void zip(const Exec&, const View& a, const View& b, const View& y, F) {
   constexpr bool floating_only = std::is_same_v<F, math::Div> || std::is_same_v<F, math::Pow>;
   if (is_floating(y.dtype)) return visit_computing(y.dtype, [&]<class C>() { zip_as<C, C, F>(a, b, y); });
   visit(y.dtype, [&]<class T>() {
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && !floating_only) zip_as<T, T, F>(a, b, y);
-    else fail<DTypeError>("zip: no kernel for ", name_of(y.dtype));
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && !floating_only)
+      zip_as<T, T, F>(a, b, y);
+    else
+      fail<DTypeError>("zip: no kernel for ", name_of(y.dtype));
   });
 }
 template <class F>

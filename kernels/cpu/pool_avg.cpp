@@ -62,11 +62,7 @@ std::vector<Reach> reach_of(const PoolSpans& spans, std::int64_t size) {
 
 }  // namespace
 
-void avg_pool2d(const Exec& exec,
-                const View& x,
-                const View& y,
-                const PoolSpans& rows,
-                const PoolSpans& columns) {
+void avg_pool2d(const Exec& exec, const View& x, const View& y, const PoolSpans& rows, const PoolSpans& columns) {
   if (y.numel == 0) return;
   const Layout layout = pool_layout(y);
   const PoolPlanes px = planes(x.shape, layout), py = planes(y.shape, layout);
@@ -74,21 +70,17 @@ void avg_pool2d(const Exec& exec,
   const Dense out(y, y.dtype, layout);
   visit_floating(y.dtype, [&]<class T>() {
     parallel_for(py.n * py.h, pool_grain(px), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<Acc<T>> sums(static_cast<std::size_t>(px.row())),
-          cell(static_cast<std::size_t>(px.c));
+      std::vector<Acc<T>> sums(static_cast<std::size_t>(px.row())), cell(static_cast<std::size_t>(px.c));
       for (std::int64_t u = begin; u < end; ++u)
-        avg_row(px, in.as<T>() + u / py.h * px.image(), rows[static_cast<std::size_t>(u % py.h)],
-                columns, sums.data(), cell.data(), out.as<T>() + u * py.row());
+        avg_row(px, in.as<T>() + u / py.h * px.image(), rows[static_cast<std::size_t>(u % py.h)], columns, sums.data(),
+                cell.data(), out.as<T>() + u * py.row());
     });
   });
   out.write(exec);
 }
 
-void avg_pool2d_grad(const Exec& exec,
-                     const View& dy,
-                     const View& dx,
-                     const PoolSpans& rows,
-                     const PoolSpans& columns) {
+void avg_pool2d_grad(
+    const Exec& exec, const View& dy, const View& dx, const PoolSpans& rows, const PoolSpans& columns) {
   if (dx.numel == 0) return;
   const Layout layout = pool_layout(dx);
   const PoolPlanes px = planes(dx.shape, layout), py = planes(dy.shape, layout);
@@ -106,8 +98,7 @@ void avg_pool2d_grad(const Exec& exec,
           const T* g = in.as<T>() + u / px.h * py.image() + o * py.row();
           const auto height = static_cast<Acc<T>>(rows[static_cast<std::size_t>(o)].size);
           for (std::int64_t j = 0; j < py.w; ++j)
-            add_quotients(g + j * py.c,
-                          height * static_cast<Acc<T>>(columns[static_cast<std::size_t>(j)].size),
+            add_quotients(g + j * py.c, height * static_cast<Acc<T>>(columns[static_cast<std::size_t>(j)].size),
                           shares.data() + j * py.c, py.c);
         }
         row.fill(out.as<T>() + u * px.row(), [&](Acc<T>* to) {

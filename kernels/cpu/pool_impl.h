@@ -24,8 +24,7 @@ inline PoolPlanes planes(const Shape& s, Layout layout) {
 /// are very few.
 inline Layout pool_layout(const View& v) {
   constexpr std::int64_t kFew = 4;
-  return v.layout == Layout::channels_last || v.shape[1] > kFew ? Layout::channels_last
-                                                                : Layout::row_major;
+  return v.layout == Layout::channels_last || v.shape[1] > kFew ? Layout::channels_last : Layout::row_major;
 }
 /// Rows in one chunk of parallel work.
 inline std::int64_t pool_grain(const PoolPlanes& x) {

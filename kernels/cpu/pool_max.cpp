@@ -27,13 +27,11 @@ bool beats(A v, A m) {
 /// condition ? a : b without a jump: which element wins is as good as random.
 template <class T>
 T choose(bool condition, T a, T b) {
-  using Bits = std::conditional_t<
-      sizeof(T) == 1, std::uint8_t,
-      std::conditional_t<sizeof(T) == 2, std::uint16_t,
-                         std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+  using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t,
+                                  std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                                     std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
   const auto mask = static_cast<Bits>(-static_cast<std::int64_t>(condition));
-  return std::bit_cast<T>(
-      static_cast<Bits>((std::bit_cast<Bits>(a) & mask) | (std::bit_cast<Bits>(b) & ~mask)));
+  return std::bit_cast<T>(static_cast<Bits>((std::bit_cast<Bits>(a) & mask) | (std::bit_cast<Bits>(b) & ~mask)));
 }
 
 /// A step between elements that the compiler knows: only then are the loops below vector code.
@@ -53,8 +51,7 @@ void take(const T* x, Step step, T* y, I* at, I code, std::int64_t n) {
 
 /// The best of the four corners of n windows of 2 x 2.
 template <class T, class I, class Step>
-void take_quad(
-    const T* x0, const T* x1, const T* x2, const T* x3, Step step, T* y, I* at, std::int64_t n) {
+void take_quad(const T* x0, const T* x1, const T* x2, const T* x3, Step step, T* y, I* at, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const T a = x0[i * step], b = x1[i * step], c = x2[i * step], d = x3[i * step];
@@ -91,8 +88,8 @@ struct Sizes {
   PoolWindow win;
 
   bool is_quad() const {
-    return win.kernel_h == 2 && win.kernel_w == 2 && win.stride_h == 2 && win.stride_w == 2 &&
-           win.padding_h == 0 && win.padding_w == 0;
+    return win.kernel_h == 2 && win.kernel_w == 2 && win.stride_h == 2 && win.stride_w == 2 && win.padding_h == 0 &&
+           win.padding_w == 0;
   }
   /// The outputs [first, last) of a row whose window has its column b inside x.
   struct Range {
@@ -100,9 +97,7 @@ struct Sizes {
   };
   Range inside(std::int64_t b) const {
     const std::int64_t low = win.padding_w - b;  // j * stride >= low and j * stride < low + w
-    const auto above = [&](std::int64_t v) {
-      return v <= 0 ? 0 : (v + win.stride_w - 1) / win.stride_w;
-    };
+    const auto above = [&](std::int64_t v) { return v <= 0 ? 0 : (v + win.stride_w - 1) / win.stride_w; };
     return {std::min(above(low), y.w), std::min(above(low + x.w), y.w)};
   }
 };
@@ -133,8 +128,7 @@ void max_row(const Sizes& s, const T* image, std::int64_t row, T* y, I* at) {
       if (c == 1) {
         take(x + first * k.stride_w, k.stride_w, y + first, at + first, code, last - first);
       } else {
-        for (std::int64_t j = first; j < last; ++j)
-          take(x + j * k.stride_w * c, One(), y + j * c, at + j * c, code, c);
+        for (std::int64_t j = first; j < last; ++j) take(x + j * k.stride_w * c, One(), y + j * c, at + j * c, code, c);
       }
     }
 }
@@ -177,8 +171,7 @@ void grad_row(const Sizes& s, const T* dy, const I* at, std::int64_t row, Acc<T>
       if (c == 1) {
         give(g + first, p + first, code, to + first * k.stride_w, k.stride_w, last - first);
       } else {
-        for (std::int64_t j = first; j < last; ++j)
-          give(g + j * c, p + j * c, code, to + j * k.stride_w * c, One(), c);
+        for (std::int64_t j = first; j < last; ++j) give(g + j * c, p + j * c, code, to + j * k.stride_w * c, One(), c);
       }
     }
 }
@@ -194,8 +187,7 @@ void visit_places(DType t, const Fn& fn) {
 
 }  // namespace
 
-void max_pool2d(
-    const Exec& exec, const View& x, const View& y, const View& at, const PoolWindow& window) {
+void max_pool2d(const Exec& exec, const View& x, const View& y, const View& at, const PoolWindow& window) {
   if (y.numel == 0) return;
   const Layout layout = pool_layout(y);
   const Sizes s{planes(x.shape, layout), planes(y.shape, layout), window};
@@ -214,13 +206,11 @@ void max_pool2d(
   places.write(exec);
 }
 
-void max_pool2d_grad(
-    const Exec& exec, const View& dy, const View& at, const View& dx, const PoolWindow& window) {
+void max_pool2d_grad(const Exec& exec, const View& dy, const View& at, const View& dx, const PoolWindow& window) {
   if (dx.numel == 0) return;
   const Layout layout = pool_layout(dx);
   const Sizes s{planes(dx.shape, layout), planes(dy.shape, layout), window};
-  const auto in = Dense::read(exec, dy, dy.dtype, layout),
-             places = Dense::read(exec, at, at.dtype, layout);
+  const auto in = Dense::read(exec, dy, dy.dtype, layout), places = Dense::read(exec, at, at.dtype, layout);
   const Dense out(dx, dx.dtype, layout);
   visit_floating(dx.dtype, [&]<class T>() {
     visit_places(at.dtype, [&]<class I>() {
@@ -230,8 +220,7 @@ void max_pool2d_grad(
       if (s.is_quad()) {
         parallel_for(s.y.n * s.y.h, pool_grain(s.x), [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t u = begin; u < end; ++u)
-            quad_grad_row(s, g + u * s.y.row(), p + u * s.y.row(), u % s.y.h,
-                          d + u / s.y.h * s.x.image());
+            quad_grad_row(s, g + u * s.y.row(), p + u * s.y.row(), u % s.y.h, d + u / s.y.h * s.x.image());
         });
         return;
       }
@@ -239,8 +228,7 @@ void max_pool2d_grad(
         PoolRow<T> row(s.x.row());
         for (std::int64_t u = begin; u < end; ++u) {
           const std::int64_t image = u / s.x.h * s.y.image();
-          row.fill(d + u * s.x.row(),
-                   [&](Acc<T>* to) { grad_row(s, g + image, p + image, u % s.x.h, to); });
+          row.fill(d + u * s.x.row(), [&](Acc<T>* to) { grad_row(s, g + image, p + image, u % s.x.h, to); });
         }
       });
     });

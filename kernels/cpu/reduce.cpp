@@ -47,9 +47,7 @@ struct LargestMagnitude {  // bit patterns without the sign are ordered like mag
   using State = std::int64_t;
   static constexpr bool kMax = true;
   static constexpr State kZero = 0;
-  static State term(double v, State) {
-    return std::bit_cast<State>(v) & std::numeric_limits<State>::max();
-  }
+  static State term(double v, State) { return std::bit_cast<State>(v) & std::numeric_limits<State>::max(); }
 };
 
 /// The power of two that brings the magnitude `key` near 1: scaling by it is exact.
@@ -97,8 +95,7 @@ void var_grad_row(const T* x,
     for (std::int64_t i = 0; i < n; ++i) dx[i] = convert<T>((convert<A>(x[i]) - m) * factor);
   } else {
     for (std::int64_t i = 0; i < n; ++i)
-      dx[i * so] =
-          convert<T>((convert<A>(x[i * sx]) - mean[i * sm]) * (convert<A>(dy[i * sd]) * scale));
+      dx[i * so] = convert<T>((convert<A>(x[i * sx]) - mean[i * sm]) * (convert<A>(dy[i * sd]) * scale));
   }
 }
 
@@ -121,40 +118,31 @@ void mean(const Exec&, const View& x, unsigned dims, const View& y) {
   visit_floating(x.dtype, [&]<class T>() {
     T* out = y.as<T>();
     const auto n = static_cast<Acc<T>>(terms_of(x, dims));
-    reduce<SumOf<T>>(x, dims, nullptr,
-                     [out, n](std::int64_t i, Acc<T> s) { out[i] = convert<T>(s / n); });
+    reduce<SumOf<T>>(x, dims, nullptr, [out, n](std::int64_t i, Acc<T> s) { out[i] = convert<T>(s / n); });
   });
 }
 
-void var(
-    const Exec&, const View& x, unsigned dims, double correction, const View& y, const View& mean) {
+void var(const Exec&, const View& x, unsigned dims, double correction, const View& y, const View& mean) {
   visit_floating(x.dtype, [&]<class T>() {
     using A = Acc<T>;
     const auto n = static_cast<double>(terms_of(x, dims));
     const A count = static_cast<A>(n);
-    const A divisor =
-        n > correction ? static_cast<A>(n - correction) : std::numeric_limits<A>::quiet_NaN();
+    const A divisor = n > correction ? static_cast<A>(n - correction) : std::numeric_limits<A>::quiet_NaN();
     A* m = mean.as<A>();
     T* out = y.as<T>();
     reduce<SumOf<T>>(x, dims, nullptr, [m, count](std::int64_t i, A s) { m[i] = s / count; });
-    reduce<SquaredDistance<T>>(
-        x, dims, m, [out, divisor](std::int64_t i, A s) { out[i] = convert<T>(s / divisor); });
+    reduce<SquaredDistance<T>>(x, dims, m, [out, divisor](std::int64_t i, A s) { out[i] = convert<T>(s / divisor); });
   });
 }
 
-void var_grad(const Exec&,
-              const View& x,
-              const View& mean,
-              const View& dy,
-              unsigned dims,
-              double scale,
-              const View& dx) {
+void var_grad(
+    const Exec&, const View& x, const View& mean, const View& dy, unsigned dims, double scale, const View& dx) {
   const View m = spread(mean, x, dims), d = spread(dy, x, dims);
   visit_floating(x.dtype, [&]<class T>() {
     using A = Acc<T>;
     nd_loop<4>({&dx, &x, &m, &d}, [&](const auto& at, const auto& s, std::int64_t n) {
-      var_grad_row<T, A>(x.as<T>() + at[1], m.as<A>() + at[2], d.as<T>() + at[3],
-                         dx.as<T>() + at[0], n, s[1], s[2], s[3], s[0], static_cast<A>(scale));
+      var_grad_row<T, A>(x.as<T>() + at[1], m.as<A>() + at[2], d.as<T>() + at[3], dx.as<T>() + at[0], n, s[1], s[2],
+                         s[3], s[0], static_cast<A>(scale));
     });
   });
 }
@@ -171,8 +159,7 @@ void norm(const Exec&, const View& x, unsigned dims, const View& y) {
         out[i] = std::sqrt(s) / scale[static_cast<std::size_t>(i)];
       });
     } else {
-      reduce<ScaledSquare<T>>(
-          x, dims, nullptr, [out](std::int64_t i, double s) { out[i] = convert<T>(std::sqrt(s)); });
+      reduce<ScaledSquare<T>>(x, dims, nullptr, [out](std::int64_t i, double s) { out[i] = convert<T>(std::sqrt(s)); });
     }
   });
 }

@@ -29,12 +29,11 @@ void reduce_runs(const ReducePlan& plan,
   const auto parameter = [&](std::int64_t y) { return param ? param[y] : R::kZero; };
   const std::int64_t pieces = pieces_of(terms, outputs, 1);
   if (pieces == 1) {
-    parallel_for(outputs, std::max<std::int64_t>(1, kReduceGrain / terms),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   Walk w(plan.kept, plan.kept.rank, begin);
-                   for (std::int64_t i = begin; i < end; ++i, w.next())
-                     write(w.y, run_range<R>(plan.reduced, x + w.x, 0, terms, parameter(w.y)));
-                 });
+    parallel_for(outputs, std::max<std::int64_t>(1, kReduceGrain / terms), [&](std::int64_t begin, std::int64_t end) {
+      Walk w(plan.kept, plan.kept.rank, begin);
+      for (std::int64_t i = begin; i < end; ++i, w.next())
+        write(w.y, run_range<R>(plan.reduced, x + w.x, 0, terms, parameter(w.y)));
+    });
     return;
   }
   const std::int64_t length = (terms + pieces - 1) / pieces;
@@ -42,8 +41,7 @@ void reduce_runs(const ReducePlan& plan,
   parallel_for(outputs * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) {
       const Walk w(plan.kept, plan.kept.rank, t / pieces);
-      const std::int64_t from = std::min(t % pieces * length, terms),
-                         to = std::min(from + length, terms);
+      const std::int64_t from = std::min(t % pieces * length, terms), to = std::min(from + length, terms);
       part[static_cast<std::size_t>(t)] =
           from < to ? run_range<R>(plan.reduced, x + w.x, from, to, parameter(w.y)) : R::kZero;
     }
@@ -51,8 +49,7 @@ void reduce_runs(const ReducePlan& plan,
   Walk w(plan.kept, plan.kept.rank, 0);
   for (std::int64_t i = 0; i < outputs; ++i, w.next()) {
     typename R::State s = R::kZero;
-    for (std::int64_t k = 0; k < pieces; ++k)
-      s = join<R>(s, part[static_cast<std::size_t>(i * pieces + k)]);
+    for (std::int64_t k = 0; k < pieces; ++k) s = join<R>(s, part[static_cast<std::size_t>(i * pieces + k)]);
     write(w.y, s);
   }
 }
@@ -64,15 +61,12 @@ void reduce_columns(const ReducePlan& plan,
                     const Write& write) {
   const auto& col = plan.kept.inner();
   const std::int64_t terms = plan.reduced.count, outer = plan.kept.count / col.size;
-  const std::int64_t tiles = (col.size + kTile - 1) / kTile, tasks = outer * tiles,
-                     width = std::min(col.size, kTile);
-  const std::int64_t pieces = pieces_of(terms, tasks, width),
-                     length = (terms + pieces - 1) / pieces;
+  const std::int64_t tiles = (col.size + kTile - 1) / kTile, tasks = outer * tiles, width = std::min(col.size, kTile);
+  const std::int64_t pieces = pieces_of(terms, tasks, width), length = (terms + pieces - 1) / pieces;
   const bool narrow = col.x == 1 && plan.reduced.rank == 1 && plan.reduced.inner().x == col.size &&
                       2 * col.size <= kTile && terms >= 4 * (kTile / col.size);
   // Rows [from, to) of one tile, into acc.
-  const auto partial = [&](std::int64_t task, std::int64_t from, std::int64_t to,
-                           typename R::State* acc) {
+  const auto partial = [&](std::int64_t task, std::int64_t from, std::int64_t to, typename R::State* acc) {
     const Walk w(plan.kept, plan.kept.rank - 1, task / tiles);
     const std::int64_t first = task % tiles * kTile, n = std::min(kTile, col.size - first);
     typename R::State p[kTile];
@@ -117,8 +111,7 @@ void reduce_columns(const ReducePlan& plan,
 template <class R, class Write>
 void reduce(const View& x, unsigned dims, const typename R::State* param, const Write& write) {
   const auto* data = x.as<typename R::Value>();
-  if (x.contiguous() && x.numel <= kReduceGrain &&
-      dims + 1 == 1u << x.rank()) {  // everything: needs no plan
+  if (x.contiguous() && x.numel <= kReduceGrain && dims + 1 == 1u << x.rank()) {  // everything: needs no plan
     write(0, run<R>(data, x.numel, 1, param ? *param : R::kZero));
     return;
   }

@@ -59,10 +59,7 @@ typename R::State dense_block(const typename R::Value* x, std::int64_t n, typena
 
 /// n terms, `step` apart.
 template <class R>
-typename R::State run(const typename R::Value* x,
-                      std::int64_t n,
-                      std::int64_t step,
-                      typename R::State p) {
+typename R::State run(const typename R::Value* x, std::int64_t n, std::int64_t step, typename R::State p) {
   if (n > kRunBlock) {
     const std::int64_t half = (n / 2 + kRunBlock - 1) / kRunBlock * kRunBlock;
     return join<R>(run<R>(x, half, step, p), run<R>(x + half * step, n - half, step, p));
@@ -75,11 +72,8 @@ typename R::State run(const typename R::Value* x,
 
 /// Terms begin ... end - 1 of one output, in the order of the reduced axes.
 template <class R>
-typename R::State run_range(const Axes& a,
-                            const typename R::Value* x,
-                            std::int64_t begin,
-                            std::int64_t end,
-                            typename R::State p) {
+typename R::State run_range(
+    const Axes& a, const typename R::Value* x, std::int64_t begin, std::int64_t end, typename R::State p) {
   const auto& in = a.inner();
   if (a.rank == 1) return run<R>(x + begin * in.x, end - begin, in.x, p);
   const std::int64_t first = begin / in.size, past = (end + in.size - 1) / in.size;  // runs touched
@@ -88,15 +82,13 @@ typename R::State run_range(const Axes& a,
     return run<R>(x + w.x + (begin - first * in.size) * in.x, end - begin, in.x, p);
   }
   if (end - begin > kRunBlock) {
-    const std::int64_t mid =
-        (first + (past - first) / 2) * in.size;  // between two runs, inside the range
+    const std::int64_t mid = (first + (past - first) / 2) * in.size;  // between two runs, inside the range
     return join<R>(run_range<R>(a, x, begin, mid, p), run_range<R>(a, x, mid, end, p));
   }
   typename R::State s = R::kZero;
   Walk w(a, a.rank - 1, first);
   for (std::int64_t r = first; r < past; ++r, w.next()) {
-    const std::int64_t from = std::max(begin - r * in.size, std::int64_t{0}),
-                       to = std::min(end - r * in.size, in.size);
+    const std::int64_t from = std::max(begin - r * in.size, std::int64_t{0}), to = std::min(end - r * in.size, in.size);
     s = join<R>(s, run<R>(x + w.x + from * in.x, to - from, in.x, p));
   }
   return s;
@@ -129,8 +121,7 @@ void add_rows(const typename R::Value* x,
     }
   } else {
     for (; r < rows; ++r)
-      for (std::int64_t j = 0; j < n; ++j)
-        acc[j] = join<R>(acc[j], R::term(x[r * row_step + j * step], p[j]));
+      for (std::int64_t j = 0; j < n; ++j) acc[j] = join<R>(acc[j], R::term(x[r * row_step + j * step], p[j]));
   }
 }
 
@@ -159,8 +150,7 @@ void column_range(const Axes& a,
     return;
   }
   std::fill_n(acc, n, R::kZero);
-  if (a.rank == 1)
-    return add_rows<R>(x + begin * a.inner().x, end - begin, a.inner().x, n, step, p, acc);
+  if (a.rank == 1) return add_rows<R>(x + begin * a.inner().x, end - begin, a.inner().x, n, step, p, acc);
   Walk w(a, a.rank, begin);
   for (std::int64_t r = begin; r < end; ++r, w.next()) add_rows<R>(x + w.x, 1, 0, n, step, p, acc);
 }
@@ -182,8 +172,7 @@ void narrow_range(const typename R::Value* x,
   rows.merge();
   column_range<R>(rows, x + begin * n, 0, long_rows, wide, 1, wide_p, all);
   std::fill_n(acc, n, R::kZero);
-  add_rows<R>(x + (begin + long_rows * group) * n, end - begin - long_rows * group, n, n, 1, p,
-              acc);
+  add_rows<R>(x + (begin + long_rows * group) * n, end - begin - long_rows * group, n, n, 1, p, acc);
   for (std::int64_t g = 0; g < group; ++g) join_rows<R>(all + g * n, n, acc);
 }
 

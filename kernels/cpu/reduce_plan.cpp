@@ -45,8 +45,7 @@ ReducePlan make_reduce_plan(const View& x, unsigned dims) {
     y[d] = (dims >> d) & 1u ? 0 : step;
     if (y[d]) step *= x.shape[d];
   }
-  for (int d = 0; d < x.rank(); ++d)
-    ((dims >> d) & 1u ? p.reduced : p.kept).insert({x.shape[d], x.strides[d], y[d]});
+  for (int d = 0; d < x.rank(); ++d) ((dims >> d) & 1u ? p.reduced : p.kept).insert({x.shape[d], x.strides[d], y[d]});
   p.kept.merge();
   p.reduced.merge();
   const auto &k = p.kept.inner(), &r = p.reduced.inner();

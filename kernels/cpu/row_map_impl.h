@@ -38,8 +38,7 @@ void rows_to_rows(const std::array<const View*, N>& in, const View& y, int dim) 
   using A = Acc<T>;
   if (y.numel == 0) return;
   const std::int64_t n = row_size(y, dim), out_step = row_step(y, dim);
-  bool plain = std::is_same_v<T, A> && y.contiguous() &&
-               dim + 1 >= y.rank();  // dense rows one after the other
+  bool plain = std::is_same_v<T, A> && y.contiguous() && dim + 1 >= y.rank();  // dense rows one after the other
   std::array<std::int64_t, N> step;
   for (std::size_t k = 0; k < N; ++k) {
     step[k] = row_step(*in[k], dim);
@@ -61,8 +60,7 @@ void rows_to_rows(const std::array<const View*, N>& in, const View& y, int dim) 
     v[k] = without(k == 0 ? y : *in[k - 1], dim);
     views[k] = &v[k];
   }
-  const bool gaps =
-      out_step != 1 || std::ranges::any_of(step, [](std::int64_t s) { return s != 1; });
+  const bool gaps = out_step != 1 || std::ranges::any_of(step, [](std::int64_t s) { return s != 1; });
   for_rows<N + 1>(views, n, [&](const auto& next, std::int64_t count) {
     const std::int64_t most = gaps || n < kShortRow ? std::min(kRowGroup, count) : 1;
     RowBuffer<A> buffer(static_cast<std::int64_t>(N) * most * n);
@@ -79,8 +77,7 @@ void rows_to_rows(const std::array<const View*, N>& in, const View& y, int dim) 
           for (std::int64_t b = 0; b < rows; ++b) gather_row(x + at[b][k + 1], to + b * n, n);
         } else {
           for (std::int64_t i = 0; i < n; ++i)
-            for (std::int64_t b = 0; b < rows; ++b)
-              to[b * n + i] = convert<A>(x[at[b][k + 1] + i * step[k]]);
+            for (std::int64_t b = 0; b < rows; ++b) to[b * n + i] = convert<A>(x[at[b][k + 1] + i * step[k]]);
         }
       }
       A* out = buffer.data();  // a row may be computed in place of its first input
@@ -89,8 +86,7 @@ void rows_to_rows(const std::array<const View*, N>& in, const View& y, int dim) 
         for (std::int64_t b = 0; b < rows; ++b) gather_row(out + b * n, y.as<T>() + at[b][0], n);
       } else {
         for (std::int64_t i = 0; i < n; ++i)
-          for (std::int64_t b = 0; b < rows; ++b)
-            y.as<T>()[at[b][0] + i * out_step] = convert<T>(out[b * n + i]);
+          for (std::int64_t b = 0; b < rows; ++b) y.as<T>()[at[b][0] + i * out_step] = convert<T>(out[b * n + i]);
       }
     }
   });

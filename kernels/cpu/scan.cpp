@@ -8,8 +8,7 @@ namespace reel::kernels {
 namespace {
 
 template <class T>
-using Stored =
-    std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;  // results for inputs of type T
+using Stored = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;  // results for inputs of type T
 
 template <class T, class S>
 Stored<T> stored(S s) {
@@ -41,8 +40,7 @@ void prod_grad_row(Row<const T> x, A dy, Row<T> dx, A* before, std::int64_t n) {
   }
 }
 
-constexpr std::int64_t kGroup =
-    16;  // rows with gaps are summed side by side: their elements share cache lines
+constexpr std::int64_t kGroup = 16;  // rows with gaps are summed side by side: their elements share cache lines
 
 /// `rows` rows of n elements that begin at x + at[b][1] and y + at[b][0].
 template <class T>
@@ -91,8 +89,8 @@ void prod_grad(const Exec&, const View& x, const View& dy, int dim, const View& 
       RowBuffer<A> before(n);
       for (std::int64_t r = 0; r < count; ++r) {
         const auto at = next();
-        prod_grad_row<T, A>({x.as<T>() + at[1], step}, convert<A>(dy.as<T>()[at[2]]),
-                            {dx.as<T>() + at[0], out_step}, before.data(), n);
+        prod_grad_row<T, A>({x.as<T>() + at[1], step}, convert<A>(dy.as<T>()[at[2]]), {dx.as<T>() + at[0], out_step},
+                            before.data(), n);
       }
     });
   });
@@ -110,8 +108,8 @@ void cumsum(const Exec&, const View& x, int dim, bool reverse, const View& y) {
       for (std::int64_t r = 0; r < count; r += most) {
         const std::int64_t together = std::min(most, count - r);
         for (std::int64_t b = 0; b < together; ++b) at[b] = next();
-        cumsum_rows<T>(x.as<T>() + first * step, y.as<Stored<T>>() + first * out_step, at, together,
-                       n, sign * step, sign * out_step);
+        cumsum_rows<T>(x.as<T>() + first * step, y.as<Stored<T>>() + first * out_step, at, together, n, sign * step,
+                       sign * out_step);
       }
     });
   });

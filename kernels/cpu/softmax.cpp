@@ -89,10 +89,7 @@ struct SoftmaxRows {
     for (std::int64_t i = 0; i < n; ++i) y[i] *= scale;
   }
   template <class A>
-  static void short_rows(const std::array<const A*, 1>& x,
-                         A* y,
-                         std::int64_t n,
-                         std::int64_t rows) {
+  static void short_rows(const std::array<const A*, 1>& x, A* y, std::int64_t n, std::int64_t rows) {
     const ShortRows<A> s(x[0], n, rows);
     for (std::int64_t r = 0; r < rows; ++r) {
       const A scale = s.sum[r] == 0 ? A(0) : 1 / s.sum[r];
@@ -112,10 +109,7 @@ struct LogSoftmaxRows {
     for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) - log_sum;
   }
   template <class A>
-  static void short_rows(const std::array<const A*, 1>& x,
-                         A* y,
-                         std::int64_t n,
-                         std::int64_t rows) {
+  static void short_rows(const std::array<const A*, 1>& x, A* y, std::int64_t n, std::int64_t rows) {
     const ShortRows<A> s(x[0], n, rows);
     for (std::int64_t r = 0; r < rows; ++r) {
       const A m = s.shift[r], log_sum = log_of(s.sum[r]);
@@ -140,10 +134,7 @@ struct SoftmaxGradRows {
     for (std::int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - total);
   }
   template <class A>
-  static void short_rows(const std::array<const A*, 2>& in,
-                         A* dx,
-                         std::int64_t n,
-                         std::int64_t rows) {
+  static void short_rows(const std::array<const A*, 2>& in, A* dx, std::int64_t n, std::int64_t rows) {
     for (std::int64_t r = 0; r < rows; ++r) row<A>({in[0] + r * n, in[1] + r * n}, dx + r * n, n);
   }
 };
@@ -153,8 +144,7 @@ struct LogSoftmaxGradRows {
   static void row(const std::array<const A*, 2>& in, A* dx, std::int64_t n) {
     const A *y = in[0], *dy = in[1];
     A total = 0;
-    for (std::int64_t b = 0; b < n; b += kRowsBlock)
-      total += total_of(dy + b, std::min(kRowsBlock, n - b));
+    for (std::int64_t b = 0; b < n; b += kRowsBlock) total += total_of(dy + b, std::min(kRowsBlock, n - b));
     if (hidden(y, n)) {
       std::fill_n(dx, n, A(0));
       return;
@@ -163,17 +153,13 @@ struct LogSoftmaxGradRows {
     for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] - math::exp(y[i]) * total;
   }
   template <class A>
-  static void short_rows(const std::array<const A*, 2>& in,
-                         A* dx,
-                         std::int64_t n,
-                         std::int64_t rows) {
+  static void short_rows(const std::array<const A*, 2>& in, A* dx, std::int64_t n, std::int64_t rows) {
     const ShortRows<A> s(in[0], n, rows);  // e^(y - shift), where the sum of all e^y is 1
     for (std::int64_t r = 0; r < rows; ++r) {
       const A *y = in[0] + r * n, *dy = in[1] + r * n;
       const A total = total_of(dy, n) * math::exp(s.shift[r]);
       const bool none = hidden(y, n);
-      for (std::int64_t i = 0; i < n; ++i)
-        dx[r * n + i] = none ? A(0) : dy[i] - s.e[r * n + i] * total;
+      for (std::int64_t i = 0; i < n; ++i) dx[r * n + i] = none ? A(0) : dy[i] - s.e[r * n + i] * total;
     }
   }
 
@@ -208,14 +194,10 @@ void log_softmax(const Exec&, const View& x, int dim, const View& y) {
   visit_floating(x.dtype, [&]<class T>() { rows_to_rows<LogSoftmaxRows, T, 1>({&x}, y, dim); });
 }
 void softmax_grad(const Exec&, const View& y, const View& dy, int dim, const View& dx) {
-  visit_floating(y.dtype, [&]<class T>() {
-    rows_to_rows<SoftmaxGradRows, T, 2>({&y, &dy}, dx, dim);
-  });
+  visit_floating(y.dtype, [&]<class T>() { rows_to_rows<SoftmaxGradRows, T, 2>({&y, &dy}, dx, dim); });
 }
 void log_softmax_grad(const Exec&, const View& y, const View& dy, int dim, const View& dx) {
-  visit_floating(y.dtype, [&]<class T>() {
-    rows_to_rows<LogSoftmaxGradRows, T, 2>({&y, &dy}, dx, dim);
-  });
+  visit_floating(y.dtype, [&]<class T>() { rows_to_rows<LogSoftmaxGradRows, T, 2>({&y, &dy}, dx, dim); });
 }
 
 void logsumexp(const Exec&, const View& x, int dim, const View& y) {

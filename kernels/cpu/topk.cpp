@@ -32,9 +32,7 @@ template <class K>
 struct Candidate {
   K key;
   std::int64_t at;
-  bool operator<(const Candidate& o) const {
-    return key != o.key ? key > o.key : at < o.at;
-  }  // best first
+  bool operator<(const Candidate& o) const { return key != o.key ? key > o.key : at < o.at; }  // best first
 };
 
 template <class T>
@@ -62,9 +60,7 @@ void topk_row(Row<const T> x,
 void extreme_all(const Exec&, const View& x, bool largest, const View& y) {
   const unsigned all = (1u << x.rank()) - 1;
   visit(x.dtype, [&]<class T>() {
-    const auto write = [&](std::int64_t, OrderKey<T> key) {
-      *y.as<T>() = value_of<T>(key, largest);
-    };
+    const auto write = [&](std::int64_t, OrderKey<T> key) { *y.as<T>() = value_of<T>(key, largest); };
     if (largest)
       reduce<ExtremeOf<T, true>>(x, all, nullptr, write);
     else
@@ -72,8 +68,7 @@ void extreme_all(const Exec&, const View& x, bool largest, const View& y) {
   });
 }
 
-void extreme(
-    const Exec&, const View& x, int dim, bool largest, const View& values, const View& indices) {
+void extreme(const Exec&, const View& x, int dim, bool largest, const View& values, const View& indices) {
   const std::int64_t n = row_size(x, dim), step = row_step(x, dim);
   const View rows = without(x, dim);
   View out = indices;  // under the shape of the rows, in case it kept the dimension
@@ -84,8 +79,7 @@ void extreme(
       for (std::int64_t r = 0; r < count; ++r) {
         const auto at = next();
         const T* row = x.as<T>() + at[1];
-        const std::int64_t i =
-            largest ? position<T, true>(row, n, step) : position<T, false>(row, n, step);
+        const std::int64_t i = largest ? position<T, true>(row, n, step) : position<T, false>(row, n, step);
         indices.as<std::int64_t>()[at[0]] = i;
         if (values.data) values.as<T>()[at[0]] = row[i * step];
       }
@@ -93,8 +87,7 @@ void extreme(
   });
 }
 
-void topk(
-    const Exec&, const View& x, int dim, bool largest, const View& values, const View& indices) {
+void topk(const Exec&, const View& x, int dim, bool largest, const View& values, const View& indices) {
   const std::int64_t n = row_size(x, dim), k = row_size(values, dim), step = row_step(x, dim);
   if (k == 0) return;
   const std::int64_t out_step = row_step(values, dim);

@@ -197,8 +197,7 @@ REEL_HD inline float log(float x) {
   const bool tiny = x < 0x1p-126f;
   const float y = tiny ? x * 0x1p23f : x;
   const std::int32_t k = detail::log2_exponent(y);
-  const float f =
-      detail::from_bits(detail::to_bits(y) - (static_cast<std::uint32_t>(k) << 23)) - 1.0f;
+  const float f = detail::from_bits(detail::to_bits(y) - (static_cast<std::uint32_t>(k) << 23)) - 1.0f;
   const float n = static_cast<float>(tiny ? k - 23 : k);
   const float low = std::fma(n, detail::ln2_lo, detail::log1p_tail(f));
   float result = std::fma(n, detail::ln2_hi, f + low);

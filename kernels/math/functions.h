@@ -9,8 +9,12 @@
 
 namespace reel::math {
 
-#define REEL_F template <class T> REEL_HD static T
-#define REEL_FM template <class T> REEL_HD T
+#define REEL_F       \
+  template <class T> \
+  REEL_HD static T
+#define REEL_FM      \
+  template <class T> \
+  REEL_HD T
 
 struct Neg {
   REEL_F f(T x) { return -x; }
@@ -180,21 +184,47 @@ struct PowScalar {
 
 // Functions of two numbers. Their gradients are written with ops, in autograd/ops/binary.cpp.
 
-struct Add { REEL_F f(T a, T b) { return static_cast<T>(a + b); } };
-struct Sub { REEL_F f(T a, T b) { return static_cast<T>(a - b); } };
-struct Mul { REEL_F f(T a, T b) { return static_cast<T>(a * b); } };
-struct Div { REEL_F f(T a, T b) { return a / b; } };
-struct Pow { REEL_F f(T a, T b) { return std::pow(a, b); } };
+struct Add {
+  REEL_F f(T a, T b) { return static_cast<T>(a + b); }
+};
+struct Sub {
+  REEL_F f(T a, T b) { return static_cast<T>(a - b); }
+};
+struct Mul {
+  REEL_F f(T a, T b) { return static_cast<T>(a * b); }
+};
+struct Div {
+  REEL_F f(T a, T b) { return a / b; }
+};
+struct Pow {
+  REEL_F f(T a, T b) { return std::pow(a, b); }
+};
 // A NaN in either operand wins.
-struct Maximum { REEL_F f(T a, T b) { return a > b || a != a ? a : b; } };
-struct Minimum { REEL_F f(T a, T b) { return a < b || a != a ? a : b; } };
+struct Maximum {
+  REEL_F f(T a, T b) { return a > b || a != a ? a : b; }
+};
+struct Minimum {
+  REEL_F f(T a, T b) { return a < b || a != a ? a : b; }
+};
 
-struct Equal { REEL_F f(T a, T b) { return a == b; } };
-struct NotEqual { REEL_F f(T a, T b) { return a != b; } };
-struct Less { REEL_F f(T a, T b) { return a < b; } };
-struct LessEqual { REEL_F f(T a, T b) { return a <= b; } };
-struct Greater { REEL_F f(T a, T b) { return a > b; } };
-struct GreaterEqual { REEL_F f(T a, T b) { return a >= b; } };
+struct Equal {
+  REEL_F f(T a, T b) { return a == b; }
+};
+struct NotEqual {
+  REEL_F f(T a, T b) { return a != b; }
+};
+struct Less {
+  REEL_F f(T a, T b) { return a < b; }
+};
+struct LessEqual {
+  REEL_F f(T a, T b) { return a <= b; }
+};
+struct Greater {
+  REEL_F f(T a, T b) { return a > b; }
+};
+struct GreaterEqual {
+  REEL_F f(T a, T b) { return a >= b; }
+};
 
 // Losses of a prediction x and a target t: f, and df = df/dx.
 

@@ -7,22 +7,50 @@
 
 namespace reel::test {
 
-inline double reference(math::Add, double a, double b) { return a + b; }
-inline double reference(math::Sub, double a, double b) { return a - b; }
-inline double reference(math::Mul, double a, double b) { return a * b; }
-inline double reference(math::Div, double a, double b) { return a / b; }
-inline double reference(math::Pow, double a, double b) { return std::pow(a, b); }
-inline double reference(math::Maximum, double a, double b) { return std::max(a, b); }
-inline double reference(math::Minimum, double a, double b) { return std::min(a, b); }
-inline double reference(math::Equal, double a, double b) { return a == b; }
-inline double reference(math::NotEqual, double a, double b) { return a != b; }
-inline double reference(math::Less, double a, double b) { return a < b; }
-inline double reference(math::LessEqual, double a, double b) { return a <= b; }
-inline double reference(math::Greater, double a, double b) { return a > b; }
-inline double reference(math::GreaterEqual, double a, double b) { return a >= b; }
+inline double reference(math::Add, double a, double b) {
+  return a + b;
+}
+inline double reference(math::Sub, double a, double b) {
+  return a - b;
+}
+inline double reference(math::Mul, double a, double b) {
+  return a * b;
+}
+inline double reference(math::Div, double a, double b) {
+  return a / b;
+}
+inline double reference(math::Pow, double a, double b) {
+  return std::pow(a, b);
+}
+inline double reference(math::Maximum, double a, double b) {
+  return std::max(a, b);
+}
+inline double reference(math::Minimum, double a, double b) {
+  return std::min(a, b);
+}
+inline double reference(math::Equal, double a, double b) {
+  return a == b;
+}
+inline double reference(math::NotEqual, double a, double b) {
+  return a != b;
+}
+inline double reference(math::Less, double a, double b) {
+  return a < b;
+}
+inline double reference(math::LessEqual, double a, double b) {
+  return a <= b;
+}
+inline double reference(math::Greater, double a, double b) {
+  return a > b;
+}
+inline double reference(math::GreaterEqual, double a, double b) {
+  return a >= b;
+}
 
 /// Values of `t` repeated to `shape`.
-inline Values spread(const Tensor& t, const Shape& shape) { return view::expand(t, shape).to_vector<double>(); }
+inline Values spread(const Tensor& t, const Shape& shape) {
+  return view::expand(t, shape).to_vector<double>();
+}
 
 template <class F>
 Reference binary_reference() {
@@ -36,9 +64,16 @@ Reference binary_reference() {
 }
 
 inline const std::vector<std::pair<Shape, Shape>>& binary_shapes() {
-  static const std::vector<std::pair<Shape, Shape>> shapes = {
-      {{3, 5}, {3, 5}}, {{}, {}},     {{4}, {3, 4}},       {{3, 1}, {1, 4}}, {{2, 3, 4, 5}, {2, 3, 4, 5}},
-      {{2, 3}, {}},     {{1}, {2, 2}}, {{2, 1, 3, 1}, {4, 1, 2}}, {{0, 3}, {3}},    {{37}, {37}}};
+  static const std::vector<std::pair<Shape, Shape>> shapes = {{{3, 5}, {3, 5}},
+                                                              {{}, {}},
+                                                              {{4}, {3, 4}},
+                                                              {{3, 1}, {1, 4}},
+                                                              {{2, 3, 4, 5}, {2, 3, 4, 5}},
+                                                              {{2, 3}, {}},
+                                                              {{1}, {2, 2}},
+                                                              {{2, 1, 3, 1}, {4, 1, 2}},
+                                                              {{0, 3}, {3}},
+                                                              {{37}, {37}}};
   return shapes;
 }
 

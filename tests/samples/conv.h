@@ -9,15 +9,13 @@
 namespace reel::test {
 
 /// Row-major position in a tensor of rank 4.
-inline std::size_t at4(
-    const Shape& s, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+inline std::size_t at4(const Shape& s, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
   return static_cast<std::size_t>(((a * s[1] + b) * s[2] + c) * s[3] + d);
 }
 
 /// Calls fn(place in x, place in weight, place in y) for every product of conv(x, weight).
 template <class Fn>
-void for_each_product(
-    const Shape& x, const Shape& w, const Shape& y, const Conv2dOptions& o, const Fn& fn) {
+void for_each_product(const Shape& x, const Shape& w, const Shape& y, const Conv2dOptions& o, const Fn& fn) {
   for (std::int64_t n = 0; n < y[0]; ++n)
     for (std::int64_t c = 0; c < y[1]; ++c)
       for (std::int64_t i = 0; i < y[2]; ++i)
@@ -48,17 +46,16 @@ struct ConvCase {
   Conv2dOptions o;
 };
 inline std::vector<ConvCase> conv_cases() {
-  return {
-      {{2, 3, 5, 6}, {4, 3, 3, 2}, {}},
-      {{2, 1, 6, 6}, {16, 1, 3, 3}, Conv2dOptions::same(1, 1)},  // one channel: nhwc is nchw
-      {{1, 4, 7, 8}, {6, 2, 3, 3}, {2, 1, 1, 2, 1, 1, 2}},  // groups, unequal strides and padding
-      {{2, 3, 9, 7}, {2, 3, 3, 2}, {1, 2, 2, 1, 2, 3, 1}},  // dilation
-      {{1, 4, 5, 5}, {4, 1, 3, 3}, {1, 1, 1, 1, 1, 1, 4}},  // one group for each channel
-      {{3, 5, 4, 3}, {7, 5, 1, 1}, {}},                     // pointwise
-      {{2, 2, 6, 7}, {3, 2, 2, 2}, {3, 3, 0, 0, 1, 1, 1}},  // elements that no window reaches
-      {{1, 1, 1, 1}, {1, 1, 1, 1}, {}},
-      {{1, 2, 2, 2}, {3, 2, 2, 2}, {1, 1, 2, 3, 1, 1, 1}},  // windows that lie in the padding alone
-      {{0, 3, 5, 5}, {2, 3, 3, 3}, {}}};
+  return {{{2, 3, 5, 6}, {4, 3, 3, 2}, {}},
+          {{2, 1, 6, 6}, {16, 1, 3, 3}, Conv2dOptions::same(1, 1)},  // one channel: nhwc is nchw
+          {{1, 4, 7, 8}, {6, 2, 3, 3}, {2, 1, 1, 2, 1, 1, 2}},       // groups, unequal strides and padding
+          {{2, 3, 9, 7}, {2, 3, 3, 2}, {1, 2, 2, 1, 2, 3, 1}},       // dilation
+          {{1, 4, 5, 5}, {4, 1, 3, 3}, {1, 1, 1, 1, 1, 1, 4}},       // one group for each channel
+          {{3, 5, 4, 3}, {7, 5, 1, 1}, {}},                          // pointwise
+          {{2, 2, 6, 7}, {3, 2, 2, 2}, {3, 3, 0, 0, 1, 1, 1}},       // elements that no window reaches
+          {{1, 1, 1, 1}, {1, 1, 1, 1}, {}},
+          {{1, 2, 2, 2}, {3, 2, 2, 2}, {1, 1, 2, 3, 1, 1, 1}},  // windows that lie in the padding alone
+          {{0, 3, 5, 5}, {2, 3, 3, 3}, {}}};
 }
 
 template <>
@@ -73,9 +70,8 @@ struct Samples<Conv2d> {
           const Values x = in[0].to_vector<double>(), w = in[1].to_vector<double>();
           const Shape shape = conv_shape(c.x, c.w, c.o);
           Values y = zeros_of(shape);
-          for_each_product(c.x, c.w, shape, c.o, [&](std::size_t i, std::size_t j, std::size_t k) {
-            y[k] += x[i] * w[j];
-          });
+          for_each_product(c.x, c.w, shape, c.o,
+                           [&](std::size_t i, std::size_t j, std::size_t k) { y[k] += x[i] * w[j]; });
           if (in.size() > 2) {
             const Values b = in[2].to_vector<double>();
             const auto pixels = static_cast<std::size_t>(shape[2] * shape[3]);
@@ -100,9 +96,7 @@ struct Samples<ConvTranspose2d> {  // the roles of x and y are those of Conv2d, 
       s.reference = [c, y](const std::vector<Tensor>& in) {
         const Values dy = in[0].to_vector<double>(), w = in[1].to_vector<double>();
         Values dx = zeros_of(c.x);
-        for_each_product(c.x, c.w, y, c.o, [&](std::size_t i, std::size_t j, std::size_t k) {
-          dx[i] += dy[k] * w[j];
-        });
+        for_each_product(c.x, c.w, y, c.o, [&](std::size_t i, std::size_t j, std::size_t k) { dx[i] += dy[k] * w[j]; });
         return std::vector<Values>{dx};
       };
       s.accumulates = c.w[0] / c.o.groups * c.w[2] * c.w[3];
@@ -122,9 +116,7 @@ struct Samples<Conv2dWeightGrad> {
       s.reference = [c, y](const std::vector<Tensor>& in) {
         const Values x = in[0].to_vector<double>(), dy = in[1].to_vector<double>();
         Values dw = zeros_of(c.w);
-        for_each_product(c.x, c.w, y, c.o, [&](std::size_t i, std::size_t j, std::size_t k) {
-          dw[j] += x[i] * dy[k];
-        });
+        for_each_product(c.x, c.w, y, c.o, [&](std::size_t i, std::size_t j, std::size_t k) { dw[j] += x[i] * dy[k]; });
         return std::vector<Values>{dw};
       };
       s.accumulates = std::max<std::int64_t>(1, y[0] * y[2] * y[3]);
@@ -139,8 +131,8 @@ struct PoolCase {
   Pool2dOptions o;
 };
 inline std::vector<PoolCase> pool_cases() {
-  return {{{2, 3, 4, 6}, {}},  // 2 x 2, the usual
-          {{2, 6, 5, 7}, {}},  // rows and columns left over; many channels
+  return {{{2, 3, 4, 6}, {}},                              // 2 x 2, the usual
+          {{2, 6, 5, 7}, {}},                              // rows and columns left over; many channels
           {{1, 9, 7, 6}, Pool2dOptions::square(3, 2, 1)},  // windows overlap and hang over
           {{2, 2, 6, 5}, {3, 2, 1, 3, 1, 0, true}},        // unequal
           {{1, 2, 4, 4}, {2, 3, 2, 2, 1, 2, false}},       // padding not counted
@@ -161,8 +153,7 @@ void for_each_in_window(const PoolCase& c, const Fn& fn) {
       for (std::int64_t j = 0; j < y[3]; ++j)
         for (std::int64_t a = 0; a < c.o.kernel_h; ++a)
           for (std::int64_t b = 0; b < c.o.kernel_w; ++b) {
-            const std::int64_t row = i * c.o.stride_h - c.o.padding_h + a,
-                               col = j * c.o.stride_w - c.o.padding_w + b;
+            const std::int64_t row = i * c.o.stride_h - c.o.padding_h + a, col = j * c.o.stride_w - c.o.padding_w + b;
             if (row >= 0 && row < c.x[2] && col >= 0 && col < c.x[3])
               fn(static_cast<std::size_t>((n * c.x[2] + row) * c.x[3] + col),
                  static_cast<std::size_t>((n * y[2] + i) * y[3] + j), a * c.o.kernel_w + b);
@@ -176,9 +167,7 @@ struct Samples<MaxPool2d> {
     for (const PoolCase& c : pool_cases())
       all.push_back({op<MaxPool2d>(c.o), {distinct(c.x)}, [c](const std::vector<Tensor>& in) {
                        const Values x = in[0].to_vector<double>();
-                       Values y(zeros_of(pool_shape(c)).size(),
-                                -std::numeric_limits<double>::infinity()),
-                           at = y;
+                       Values y(zeros_of(pool_shape(c)).size(), -std::numeric_limits<double>::infinity()), at = y;
                        for_each_in_window(c, [&](std::size_t i, std::size_t k, std::int64_t place) {
                          if (x[i] > y[k]) y[k] = x[i], at[k] = static_cast<double>(place);
                        });
@@ -193,8 +182,7 @@ struct Samples<MaxPool2dGrad> {  // its values are covered by the gradient check
     std::vector<Sample> all;
     for (const PoolCase& c : pool_cases()) {
       const Outputs y = apply_all(MaxPool2d(c.o), {distinct(c.x)});
-      all.push_back(
-          {op<MaxPool2dGrad>(c.o, c.x[2], c.x[3]), {values(pool_shape(c)), y[1]}, nullptr, 0});
+      all.push_back({op<MaxPool2dGrad>(c.o, c.x[2], c.x[3]), {values(pool_shape(c)), y[1]}, nullptr, 0});
     }
     return all;
   }
@@ -204,8 +192,7 @@ struct Samples<MaxPool2dGrad> {  // its values are covered by the gradient check
 inline Values pool_counts(const PoolCase& c) {
   Values count = zeros_of(pool_shape(c));
   for_each_in_window(c, [&](std::size_t, std::size_t k, std::int64_t) { ++count[k]; });
-  if (c.o.count_include_pad)
-    std::ranges::fill(count, static_cast<double>(c.o.kernel_h * c.o.kernel_w));
+  if (c.o.count_include_pad) std::ranges::fill(count, static_cast<double>(c.o.kernel_h * c.o.kernel_w));
   return count;
 }
 template <>
@@ -218,9 +205,8 @@ struct Samples<AvgPool2d> {
                      [c](const std::vector<Tensor>& in) {
                        const Values x = in[0].to_vector<double>(), count = pool_counts(c);
                        Values y = zeros_of(pool_shape(c));
-                       for_each_in_window(c, [&](std::size_t i, std::size_t k, std::int64_t) {
-                         y[k] += x[i] / count[k];
-                       });
+                       for_each_in_window(c,
+                                          [&](std::size_t i, std::size_t k, std::int64_t) { y[k] += x[i] / count[k]; });
                        return std::vector<Values>{y};
                      },
                      ~0u,
@@ -238,9 +224,8 @@ struct Samples<AvgPool2dGrad> {
                      [c](const std::vector<Tensor>& in) {
                        const Values dy = in[0].to_vector<double>(), count = pool_counts(c);
                        Values dx = zeros_of(c.x);
-                       for_each_in_window(c, [&](std::size_t i, std::size_t k, std::int64_t) {
-                         dx[i] += dy[k] / count[k];
-                       });
+                       for_each_in_window(
+                           c, [&](std::size_t i, std::size_t k, std::int64_t) { dx[i] += dy[k] / count[k]; });
                        return std::vector<Values>{dx};
                      },
                      ~0u,
@@ -263,9 +248,7 @@ inline std::vector<EvenCase> even_cases() {
 template <class Fn>
 void for_each_even(const EvenCase& c, const Fn& fn) {
   const auto low = [](std::int64_t i, std::int64_t n, std::int64_t o) { return i * n / o; };
-  const auto high = [](std::int64_t i, std::int64_t n, std::int64_t o) {
-    return ((i + 1) * n + o - 1) / o;
-  };
+  const auto high = [](std::int64_t i, std::int64_t n, std::int64_t o) { return ((i + 1) * n + o - 1) / o; };
   for (std::int64_t n = 0; n < c.x[0] * c.x[1]; ++n)
     for (std::int64_t i = 0; i < c.h; ++i)
       for (std::int64_t j = 0; j < c.w; ++j) {
@@ -274,8 +257,7 @@ void for_each_even(const EvenCase& c, const Fn& fn) {
         for (std::int64_t a = a0; a < a1; ++a)
           for (std::int64_t b = b0; b < b1; ++b)
             fn(static_cast<std::size_t>((n * c.x[2] + a) * c.x[3] + b),
-               static_cast<std::size_t>((n * c.h + i) * c.w + j),
-               static_cast<double>((a1 - a0) * (b1 - b0)));
+               static_cast<std::size_t>((n * c.h + i) * c.w + j), static_cast<double>((a1 - a0) * (b1 - b0)));
       }
 }
 template <>
@@ -288,9 +270,7 @@ struct Samples<AdaptiveAvgPool2d> {
                      [c](const std::vector<Tensor>& in) {
                        const Values x = in[0].to_vector<double>();
                        Values y = zeros_of({c.x[0], c.x[1], c.h, c.w});
-                       for_each_even(c, [&](std::size_t i, std::size_t k, double size) {
-                         y[k] += x[i] / size;
-                       });
+                       for_each_even(c, [&](std::size_t i, std::size_t k, double size) { y[k] += x[i] / size; });
                        return std::vector<Values>{y};
                      },
                      ~0u,
@@ -308,9 +288,7 @@ struct Samples<AdaptiveAvgPool2dGrad> {
                      [c](const std::vector<Tensor>& in) {
                        const Values dy = in[0].to_vector<double>();
                        Values dx = zeros_of(c.x);
-                       for_each_even(c, [&](std::size_t i, std::size_t k, double size) {
-                         dx[i] += dy[k] / size;
-                       });
+                       for_each_even(c, [&](std::size_t i, std::size_t k, double size) { dx[i] += dy[k] / size; });
                        return std::vector<Values>{dx};
                      },
                      ~0u,

@@ -24,10 +24,7 @@ inline Dims index_at(const Shape& shape, std::int64_t position) {
 
 /// fn(position in x or out, position in y) for each element that index_select moves.
 template <class Fn>
-void for_each_selected(const Shape& x,
-                       int dim,
-                       const std::vector<std::int64_t>& indices,
-                       const Fn& fn) {
+void for_each_selected(const Shape& x, int dim, const std::vector<std::int64_t>& indices, const Fn& fn) {
   Shape y = x;
   y[dim] = static_cast<std::int64_t>(indices.size());
   for (std::int64_t i = 0; i < numel(y); ++i) {
@@ -38,8 +35,7 @@ void for_each_selected(const Shape& x,
 }
 /// fn(position in x or out, position in y of shape `y`) for each element that gather moves.
 template <class Fn>
-void for_each_gathered(
-    const Shape& x, int dim, const Tensor& indices, const Shape& y, const Fn& fn) {
+void for_each_gathered(const Shape& x, int dim, const Tensor& indices, const Shape& y, const Fn& fn) {
   const auto values_of = indices.to_vector<std::int64_t>();
   for (std::int64_t i = 0; i < indices.numel(); ++i) {
     Dims at = index_at(indices.shape(), i);
@@ -84,15 +80,14 @@ struct Samples<EmbeddingGrad> {
                 Values dw(static_cast<std::size_t>(rows * d));
                 std::size_t j = 0;
                 for (const std::int64_t i : in[0].to_vector<std::int64_t>())
-                  for (std::int64_t k = 0; k < d; ++k)
-                    dw[static_cast<std::size_t>(i * d + k)] += dy[j++];
+                  for (std::int64_t k = 0; k < d; ++k) dw[static_cast<std::size_t>(i * d + k)] += dy[j++];
                 return std::vector<Values>{dw};
               },
               ~0u,
               std::max<std::int64_t>(1, index.numel())};
     };
-    return {make(4, indices({9}, 4), 3), make(3, indices({2, 3}, 2), 5),
-            make(2, as_i32(indices({}, 2)), 1), make(3, indices({0}, 1), 2)};
+    return {make(4, indices({9}, 4), 3), make(3, indices({2, 3}, 2), 5), make(2, as_i32(indices({}, 2)), 1),
+            make(3, indices({0}, 1), 2)};
   }
 };
 
@@ -172,8 +167,7 @@ struct Samples<Gather> {
 template <>
 struct Samples<ScatterAdd> {
   static std::vector<Sample> list() {
-    const auto make = [](const Shape& shape, int dim, const Tensor& index,
-                         const Shape& added) -> Sample {
+    const auto make = [](const Shape& shape, int dim, const Tensor& index, const Shape& added) -> Sample {
       return {op<ScatterAdd>(dim),
               {values(shape), index, values(added)},
               [dim](const std::vector<Tensor>& in) {
@@ -186,19 +180,15 @@ struct Samples<ScatterAdd> {
               ~0u,
               index.numel() + 1};
     };
-    return {make({4, 3}, 0, indices({6, 3}, 4), {6, 3}),
-            make({4, 5}, 1, indices({3, 2}, 5), {4, 3}),
-            make({2, 3, 4, 2}, 2, as_i32(indices({2, 2, 5, 1}, 4)), {2, 2, 5, 1}),
-            make({5}, 0, indices({7}, 5), {8}), make({3, 2}, 0, indices({0, 2}, 3), {0, 2})};
+    return {make({4, 3}, 0, indices({6, 3}, 4), {6, 3}), make({4, 5}, 1, indices({3, 2}, 5), {4, 3}),
+            make({2, 3, 4, 2}, 2, as_i32(indices({2, 2, 5, 1}, 4)), {2, 2, 5, 1}), make({5}, 0, indices({7}, 5), {8}),
+            make({3, 2}, 0, indices({0, 2}, 3), {0, 2})};
   }
 };
 
 template <>
 struct Samples<Dropout> {
-  static Sample make(const Shape& shape,
-                     double p,
-                     std::uint64_t seed = 5,
-                     std::uint64_t position = 1000) {
+  static Sample make(const Shape& shape, double p, std::uint64_t seed = 5, std::uint64_t position = 1000) {
     return {op<Dropout>(p, seed, position), {values(shape)}, [=](const std::vector<Tensor>& in) {
               Values y = in[0].to_vector<double>();
               for (std::size_t i = 0; i < y.size(); ++i) {

@@ -14,8 +14,7 @@ inline std::vector<Values> class_rows(const Tensor& x) {
   for (std::int64_t n = 0; n < x.shape()[0]; ++n)
     for (std::int64_t i = 0; i < inner; ++i) {
       Values row;
-      for (std::int64_t k = 0; k < c; ++k)
-        row.push_back(v[static_cast<std::size_t>((n * c + k) * inner + i)]);
+      for (std::int64_t k = 0; k < c; ++k) row.push_back(v[static_cast<std::size_t>((n * c + k) * inner + i)]);
       rows.push_back(row);
     }
   return rows;
@@ -33,10 +32,7 @@ inline Tensor labels_for(const Shape& logits, std::int64_t ignored, DType dtype 
 
 template <>
 struct Samples<CrossEntropy> {
-  static Sample make(const Shape& shape,
-                     double e = 0,
-                     std::int64_t ignored = -100,
-                     DType labels = DType::i64) {
+  static Sample make(const Shape& shape, double e = 0, std::int64_t ignored = -100, DType labels = DType::i64) {
     const auto reference = [=](const std::vector<Tensor>& in) {
       const auto y = in[1].to_vector<std::int64_t>();
       double sum = 0, count = 0;
@@ -49,8 +45,7 @@ struct Samples<CrossEntropy> {
         if (label == ignored) continue;
         count += 1;
         for (std::size_t k = 0; k < x.size(); ++k) {
-          const double target = (static_cast<std::int64_t>(k) == label ? 1 - e : 0) +
-                                e / static_cast<double>(x.size());
+          const double target = (static_cast<std::int64_t>(k) == label ? 1 - e : 0) + e / static_cast<double>(x.size());
           sum -= target * (x[k] - lse.back());
         }
       }
@@ -82,11 +77,10 @@ struct Samples<CrossEntropyGrad> {
   static std::vector<Sample> list() {
     std::vector<Sample> all;
     for (const Shape& shape : {Shape{4, 10}, Shape{3, 1}, Shape{0, 4}, Shape{2, 3, 2, 3}})
-      all.push_back(
-          {op<CrossEntropyGrad>(-100, 0.1),
-           {values(shape), labels_for(shape, -100), values(label_shape(shape), 2, 3), values({})},
-           nullptr,
-           0});
+      all.push_back({op<CrossEntropyGrad>(-100, 0.1),
+                     {values(shape), labels_for(shape, -100), values(label_shape(shape), 2, 3), values({})},
+                     nullptr,
+                     0});
     return all;
   }
 };
@@ -121,22 +115,21 @@ struct Samples<NllGrad> {
   static std::vector<Sample> list() {
     std::vector<Sample> all;
     for (const Shape& shape : {Shape{4, 10}, Shape{0, 4}, Shape{2, 3, 2, 3}})
-      all.push_back(
-          {op<NllGrad>(-100, shape, DType::f64),
-           {labels_for(shape, -100), values({})},
-           [shape](const std::vector<Tensor>& in) {
-             const auto y = in[0].to_vector<std::int64_t>();
-             std::int64_t inner = 1;
-             for (int d = 2; d < shape.rank(); ++d) inner *= shape[d];
-             Values dx(static_cast<std::size_t>(numel(shape)));
-             for (std::int64_t r = 0; r < static_cast<std::int64_t>(y.size()); ++r) {
-               const std::int64_t label = y[static_cast<std::size_t>(r)];
-               if (label != -100)
-                 dx[static_cast<std::size_t>((r / inner * shape[1] + label) * inner + r % inner)] =
-                     -in[1].item();
-             }
-             return std::vector<Values>{dx};
-           }});
+      all.push_back({op<NllGrad>(-100, shape, DType::f64),
+                     {labels_for(shape, -100), values({})},
+                     [shape](const std::vector<Tensor>& in) {
+                       const auto y = in[0].to_vector<std::int64_t>();
+                       std::int64_t inner = 1;
+                       for (int d = 2; d < shape.rank(); ++d) inner *= shape[d];
+                       Values dx(static_cast<std::size_t>(numel(shape)));
+                       for (std::int64_t r = 0; r < static_cast<std::int64_t>(y.size()); ++r) {
+                         const std::int64_t label = y[static_cast<std::size_t>(r)];
+                         if (label != -100)
+                           dx[static_cast<std::size_t>((r / inner * shape[1] + label) * inner + r % inner)] =
+                               -in[1].item();
+                       }
+                       return std::vector<Values>{dx};
+                     }});
     return all;
   }
 };
@@ -162,9 +155,7 @@ inline double reference(math::BinaryCrossEntropyWithLogits, double x, double t) 
 inline Tensor away_from_kinks(const Tensor& x, const Tensor& t, double kink) {
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     double& v = x.data<double>()[i];
-    const auto close = [&](double place) {
-      return std::fabs(std::fabs(v - t.data<double>()[i]) - place) < 0.02;
-    };
+    const auto close = [&](double place) { return std::fabs(std::fabs(v - t.data<double>()[i]) - place) < 0.02; };
     while (close(0) || close(kink)) v += 0.03;
   }
   return x;
@@ -174,8 +165,7 @@ template <class F>
 struct Samples<PairLoss<F>> {
   static Sample make(const Shape& shape, F f) {
     const Tensor target = values(shape, 0.02, 0.98);
-    Tensor input =
-        std::is_same_v<F, math::BinaryCrossEntropy> ? values(shape, 0.05, 0.95) : values(shape);
+    Tensor input = std::is_same_v<F, math::BinaryCrossEntropy> ? values(shape, 0.05, 0.95) : values(shape);
     if constexpr (std::is_same_v<F, math::SmoothL1>) input = away_from_kinks(input, target, f.beta);
     if constexpr (std::is_same_v<F, math::AbsoluteError>) input = away_from_kinks(input, target, 0);
     return {op<PairLoss<F>>(f),
@@ -191,8 +181,7 @@ struct Samples<PairLoss<F>> {
   }
   static std::vector<Sample> list() {
     std::vector<Sample> all;
-    for (const Shape& shape :
-         {Shape{4, 1}, Shape{3, 5}, Shape{}, Shape{0, 4}, Shape{2, 3, 4, 5}, Shape{131}})
+    for (const Shape& shape : {Shape{4, 1}, Shape{3, 5}, Shape{}, Shape{0, 4}, Shape{2, 3, 4, 5}, Shape{131}})
       all.push_back(make(shape, F()));
     if constexpr (std::is_same_v<F, math::SmoothL1>) all.push_back(make({3, 5}, {0.6}));
     return all;
@@ -203,10 +192,8 @@ struct Samples<PairLossGrad<F>> {
   static std::vector<Sample> list() {
     std::vector<Sample> all;
     for (const Shape& shape : {Shape{4, 1}, Shape{}, Shape{0, 4}, Shape{2, 3, 4, 5}})
-      all.push_back({op<PairLossGrad<F>>(),
-                     {values(shape, 0.05, 0.95), values(shape, 0.02, 0.98), values({})},
-                     nullptr,
-                     0});
+      all.push_back(
+          {op<PairLossGrad<F>>(), {values(shape, 0.05, 0.95), values(shape, 0.02, 0.98), values({})}, nullptr, 0});
     return all;
   }
 };

@@ -22,7 +22,8 @@ inline Reference matmul_reference(bool ta, bool tb) {
       s.push_back(y);
       return s;
     };
-    const Values va = view::expand(a, full(m, k)).to_vector<double>(), vb = view::expand(b, full(k, n)).to_vector<double>();
+    const Values va = view::expand(a, full(m, k)).to_vector<double>(),
+                 vb = view::expand(b, full(k, n)).to_vector<double>();
     Values c(static_cast<std::size_t>(numel(full(m, n))));
     for (std::int64_t z = 0; z < numel(lead); ++z)
       for (std::int64_t i = 0; i < m; ++i)
@@ -46,11 +47,11 @@ struct Samples<MatMul> {
     add({2, 3}, {4, 3}, false, true, 3);
     add({3, 2}, {4, 3}, true, true, 3);
     add({1, 1}, {1, 1}, false, false, 1);
-    add({5, 1, 2, 3}, {4, 3, 2}, false, false, 3);   // the batch broadcasts
-    add({2, 3, 4}, {4, 5}, false, false, 4);         // one matrix for all
+    add({5, 1, 2, 3}, {4, 3, 2}, false, false, 3);  // the batch broadcasts
+    add({2, 3, 4}, {4, 5}, false, false, 4);        // one matrix for all
     add({2, 4, 3}, {2, 5, 4}, true, true, 4);
     add({0, 3}, {3, 2}, false, false, 3);
-    add({2, 0}, {0, 3}, false, false, 1);            // an empty sum is 0
+    add({2, 0}, {0, 3}, false, false, 1);  // an empty sum is 0
     add({2, 0, 3, 2}, {2, 2}, false, false, 2);
     add({37, 41}, {41, 29}, false, false, 41, false);  // beyond the plain loops
     add({29, 41}, {29, 37}, true, false, 29, false);
@@ -72,7 +73,8 @@ struct Samples<Linear> {
       for (std::int64_t r = 0; r < rows; ++r)
         for (std::int64_t j = 0; j < n; ++j) {
           double s = b[static_cast<std::size_t>(j)];
-          for (std::int64_t l = 0; l < k; ++l) s += x[static_cast<std::size_t>(r * k + l)] * w[static_cast<std::size_t>(j * k + l)];
+          for (std::int64_t l = 0; l < k; ++l)
+            s += x[static_cast<std::size_t>(r * k + l)] * w[static_cast<std::size_t>(j * k + l)];
           y.push_back(s);
         }
       return std::vector<Values>{y};
@@ -82,8 +84,8 @@ struct Samples<Linear> {
       if (bias) s.in.push_back(values({w[0]}));
       return s;
     };
-    return {sample({4, 3}, {2, 3}, true, 3),   sample({4, 3}, {2, 3}, false, 3), sample({3}, {5, 3}, true, 3),
-            sample({2, 2, 3}, {4, 3}, true, 3), sample({0, 3}, {2, 3}, true, 3),  sample({1, 1}, {1, 1}, true, 1),
+    return {sample({4, 3}, {2, 3}, true, 3),        sample({4, 3}, {2, 3}, false, 3), sample({3}, {5, 3}, true, 3),
+            sample({2, 2, 3}, {4, 3}, true, 3),     sample({0, 3}, {2, 3}, true, 3),  sample({1, 1}, {1, 1}, true, 1),
             sample({40, 50}, {30, 50}, true, 50, 0)};
   }
 };

@@ -8,9 +8,7 @@ namespace reel::test {
 struct NaiveStatistics {
   Values mean, var;
 };
-inline NaiveStatistics naive_statistics(const Values& x,
-                                        const std::vector<std::size_t>& group,
-                                        std::size_t groups) {
+inline NaiveStatistics naive_statistics(const Values& x, const std::vector<std::size_t>& group, std::size_t groups) {
   std::vector<long double> count(groups), mean(groups), var(groups);
   for (std::size_t i = 0; i < x.size(); ++i) count[group[i]] += 1;
   for (std::size_t i = 0; i < x.size(); ++i) mean[group[i]] += x[i] / count[group[i]];
@@ -24,10 +22,7 @@ inline Values naive_rstd(const Values& var, double eps) {
   return r;
 }
 /// Element i of an operand that may be left out.
-inline double param_or(const std::vector<Tensor>& in,
-                       std::size_t operand,
-                       std::size_t i,
-                       double otherwise) {
+inline double param_or(const std::vector<Tensor>& in, std::size_t operand, std::size_t i, double otherwise) {
   return operand < in.size() && in[operand] ? in[operand].to_vector<double>()[i] : otherwise;
 }
 /// For [n, c, ...]: the channel of each row-major position.
@@ -35,8 +30,7 @@ inline std::vector<std::size_t> channels_of(const Shape& s) {
   std::vector<std::size_t> c;
   std::int64_t inner = 1;
   for (int d = 2; d < s.rank(); ++d) inner *= s[d];
-  for (std::int64_t i = 0; i < numel(s); ++i)
-    c.push_back(static_cast<std::size_t>(i / inner % s[1]));
+  for (std::int64_t i = 0; i < numel(s); ++i) c.push_back(static_cast<std::size_t>(i / inner % s[1]));
   return c;
 }
 inline Shape last_of(const Shape& s, int dims) {
@@ -54,14 +48,12 @@ inline Reference row_norm_reference(int dims, double eps, bool centred) {
     Values squared;
     for (std::size_t i = 0; i < x.size(); ++i) row.push_back(i / static_cast<std::size_t>(width));
     for (const double v : x) squared.push_back(v * v);
-    NaiveStatistics s =
-        naive_statistics(centred ? x : squared, row, static_cast<std::size_t>(rows));
+    NaiveStatistics s = naive_statistics(centred ? x : squared, row, static_cast<std::size_t>(rows));
     const Values rstd = naive_rstd(centred ? s.var : s.mean, eps);
     Values y;
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t column = i % static_cast<std::size_t>(width);
-      y.push_back((x[i] - (centred ? s.mean[row[i]] : 0)) * rstd[row[i]] *
-                      param_or(in, 1, column, 1) +
+      y.push_back((x[i] - (centred ? s.mean[row[i]] : 0)) * rstd[row[i]] * param_or(in, 1, column, 1) +
                   param_or(in, 2, column, 0));
     }
     return centred ? std::vector<Values>{y, s.mean, rstd} : std::vector<Values>{y, rstd};
@@ -80,12 +72,10 @@ struct Samples<LayerNorm> {
             1 / std::sqrt(eps)};
   }
   static std::vector<Sample> list() {
-    return {make({3, 7}, 1, true, true),         make({2, 3, 4}, 1, true, true),
-            make({2, 3, 4}, 2, true, true),      make({2, 3, 4}, 3, true, false),
-            make({5}, 1, false, true),           make({4, 1}, 1, true, true),
-            make({0, 6}, 1, true, true),         make({3, 0}, 1, true, true),
-            make({2, 33}, 1, false, false, 0.1), make({3, 65}, 1, true, true),
-            make({2, 3, 2, 5}, 2, true, true)};
+    return {make({3, 7}, 1, true, true),     make({2, 3, 4}, 1, true, true),   make({2, 3, 4}, 2, true, true),
+            make({2, 3, 4}, 3, true, false), make({5}, 1, false, true),        make({4, 1}, 1, true, true),
+            make({0, 6}, 1, true, true),     make({3, 0}, 1, true, true),      make({2, 33}, 1, false, false, 0.1),
+            make({3, 65}, 1, true, true),    make({2, 3, 2, 5}, 2, true, true)};
   }
 };
 template <>
@@ -93,11 +83,11 @@ struct Samples<LayerNormGrad> {
   static std::vector<Sample> list() {
     std::vector<Sample> all;
     for (const unsigned wanted : {7u, 1u, 2u, 4u}) {
-      all.push_back({op<LayerNormGrad>(1, wanted, DType::f32),
-                     {values({5, 33}), wanted & 2 ? values({33}) : Tensor(), values({5}),
-                      values({5}, 0.5, 2), values({5, 33})},
-                     nullptr,
-                     0});
+      all.push_back(
+          {op<LayerNormGrad>(1, wanted, DType::f32),
+           {values({5, 33}), wanted & 2 ? values({33}) : Tensor(), values({5}), values({5}, 0.5, 2), values({5, 33})},
+           nullptr,
+           0});
     }
     return all;
   }
@@ -122,29 +112,21 @@ struct Samples<RmsNorm> {
 template <>
 struct Samples<RmsNormGrad> {
   static std::vector<Sample> list() {
-    return {{op<RmsNormGrad>(1, 3u),
-             {values({5, 33}), values({33}), values({5}, 0.5, 2), values({5, 33})},
-             nullptr,
-             0},
-            {op<RmsNormGrad>(2, 1u),
-             {values({2, 3, 4}), {}, values({2}, 0.5, 2), values({2, 3, 4})},
-             nullptr,
-             0}};
+    return {{op<RmsNormGrad>(1, 3u), {values({5, 33}), values({33}), values({5}, 0.5, 2), values({5, 33})}, nullptr, 0},
+            {op<RmsNormGrad>(2, 1u), {values({2, 3, 4}), {}, values({2}, 0.5, 2), values({2, 3, 4})}, nullptr, 0}};
   }
 };
 
 template <>
 struct Samples<GroupNorm> {
-  static Sample make(
-      const Shape& shape, std::int64_t groups, bool weight, bool bias, double eps = 1e-5) {
+  static Sample make(const Shape& shape, std::int64_t groups, bool weight, bool bias, double eps = 1e-5) {
     const auto reference = [=](const std::vector<Tensor>& in) {
       const Values x = in[0].to_vector<double>();
       const std::vector<std::size_t> channel = channels_of(in[0].shape());
       const auto n = static_cast<std::size_t>(shape[0]), c = static_cast<std::size_t>(shape[1]),
                  g = static_cast<std::size_t>(groups);
       std::vector<std::size_t> group;
-      for (std::size_t i = 0; i < x.size(); ++i)
-        group.push_back(i / (x.size() / n) * g + channel[i] / (c / g));
+      for (std::size_t i = 0; i < x.size(); ++i) group.push_back(i / (x.size() / n) * g + channel[i] / (c / g));
       const NaiveStatistics s = naive_statistics(x, group, n * g);
       const Values rstd = naive_rstd(s.var, eps);
       Values y;
@@ -162,11 +144,9 @@ struct Samples<GroupNorm> {
             1 / std::sqrt(eps)};
   }
   static std::vector<Sample> list() {
-    return {make({2, 4, 3, 5}, 2, true, true),  make({2, 6, 2, 2}, 6, true, true),
-            make({3, 4, 1, 3}, 1, true, false), make({2, 6}, 3, true, true),
-            make({2, 3, 7}, 1, false, true),    make({1, 2, 3}, 2, false, false, 0.1),
-            make({0, 4, 2, 2}, 2, true, true),  make({2, 4, 0, 2}, 2, true, true),
-            make({1, 66, 2, 3}, 33, true, true)};
+    return {make({2, 4, 3, 5}, 2, true, true), make({2, 6, 2, 2}, 6, true, true), make({3, 4, 1, 3}, 1, true, false),
+            make({2, 6}, 3, true, true),       make({2, 3, 7}, 1, false, true),   make({1, 2, 3}, 2, false, false, 0.1),
+            make({0, 4, 2, 2}, 2, true, true), make({2, 4, 0, 2}, 2, true, true), make({1, 66, 2, 3}, 33, true, true)};
   }
 };
 template <>
@@ -195,26 +175,23 @@ struct Samples<BatchNorm> {
       const Values rstd = naive_rstd(s.var, eps);
       Values y;
       for (std::size_t i = 0; i < x.size(); ++i)
-        y.push_back((x[i] - s.mean[channel[i]]) * rstd[channel[i]] *
-                        param_or(in, 1, channel[i], 1) +
+        y.push_back((x[i] - s.mean[channel[i]]) * rstd[channel[i]] * param_or(in, 1, channel[i], 1) +
                     param_or(in, 2, channel[i], 0));
       return given ? std::vector<Values>{y} : std::vector<Values>{y, s.mean, s.var};
     };
     const Shape c{shape[1]};
-    std::vector<Tensor> in{values(shape), weight ? values(c) : Tensor(),
-                           bias ? values(c) : Tensor()};
+    std::vector<Tensor> in{values(shape), weight ? values(c) : Tensor(), bias ? values(c) : Tensor()};
     if (given) {
       in.push_back(values(c));
       in.push_back(values(c, 0.5, 2));
     }
-    return {op<BatchNorm>(eps), in, reference, ~0u, shape[1] ? numel(shape) / shape[1] : 1,
-            1 / std::sqrt(eps)};
+    return {op<BatchNorm>(eps), in, reference, ~0u, shape[1] ? numel(shape) / shape[1] : 1, 1 / std::sqrt(eps)};
   }
   static std::vector<Sample> list() {
     std::vector<Sample> all;
     for (const bool given : {false, true})
-      for (const Shape& shape : {Shape{3, 4, 2, 3}, Shape{2, 1, 3, 3}, Shape{5, 3}, Shape{2, 3, 4},
-                                 Shape{0, 3, 2, 2}, Shape{2, 0}, Shape{3, 67}})
+      for (const Shape& shape : {Shape{3, 4, 2, 3}, Shape{2, 1, 3, 3}, Shape{5, 3}, Shape{2, 3, 4}, Shape{0, 3, 2, 2},
+                                 Shape{2, 0}, Shape{3, 67}})
         all.push_back(make(shape, true, true, given));
     all.push_back(make({1, 2, 3, 1}, false, true, false, 0.1));
     all.push_back(make({4, 2}, true, false, false));
@@ -229,8 +206,8 @@ struct Samples<BatchNormGrad> {
     for (const bool of_batch : {true, false})
       for (const unsigned wanted : {7u, 1u, 6u})
         all.push_back({op<BatchNormGrad>(1e-5, of_batch, wanted, DType::f32),
-                       {values({3, 4, 2, 3}), wanted == 7 ? values({4}) : Tensor(), values({4}),
-                        values({4}, 0.5, 2), values({3, 4, 2, 3})},
+                       {values({3, 4, 2, 3}), wanted == 7 ? values({4}) : Tensor(), values({4}), values({4}, 0.5, 2),
+                        values({3, 4, 2, 3})},
                        nullptr,
                        0});
     return all;

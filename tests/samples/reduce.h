@@ -157,15 +157,10 @@ struct Samples<Var> {
       for (const double correction : {0.0, 1.0}) {
         if (numel(c.shape) > 0 && static_cast<double>(n) <= correction) continue;
         const Reference reference = [=](const std::vector<Tensor>& in) {
-          return std::vector<Values>{
-              by_group(mask, [=](const Values& v) { return naive_var(v, correction); })(in)[0],
-              by_group(mask, naive_mean)(in)[0]};
+          return std::vector<Values>{by_group(mask, [=](const Values& v) { return naive_var(v, correction); })(in)[0],
+                                     by_group(mask, naive_mean)(in)[0]};
         };
-        all.push_back({op<Var>(c.dims, c.keepdim, correction),
-                       {values(c.shape)},
-                       reference,
-                       moderate(c.shape),
-                       n + 2});
+        all.push_back({op<Var>(c.dims, c.keepdim, correction), {values(c.shape)}, reference, moderate(c.shape), n + 2});
       }
     }
     return all;
@@ -177,7 +172,12 @@ struct Samples<VarGrad> {
   static std::vector<Sample> list() {
     return {{op<VarGrad>(Dims{1}, false, 0.0), {values({3, 5}), values({3}), values({3})}, nullptr, 0, 1, 1, kMean},
             {op<VarGrad>(Dims{0, 2}, true, 1.0),
-             {values({3, 2, 4}), values({1, 2, 1}), values({1, 2, 1})}, nullptr, 0, 1, 1, kMean},
+             {values({3, 2, 4}), values({1, 2, 1}), values({1, 2, 1})},
+             nullptr,
+             0,
+             1,
+             1,
+             kMean},
             {op<VarGrad>(), {values({7}), values({}), values({})}, nullptr, 0, 1, 1, kMean}};
   }
 };
@@ -185,14 +185,11 @@ struct Samples<VarGrad> {
 template <>
 struct Samples<Prod> {
   static std::vector<Sample> list() {
-    const auto naive = [](const Values& v) {
-      return std::accumulate(v.begin(), v.end(), 1.0, std::multiplies<>());
-    };
+    const auto naive = [](const Values& v) { return std::accumulate(v.begin(), v.end(), 1.0, std::multiplies<>()); };
     std::vector<Sample> all;
     const auto add = [&](const Tensor& x, int dim, bool keepdim) {
       const unsigned mask = along(x.shape(), dim);
-      all.push_back(
-          {op<Prod>(dim, keepdim), {x}, by_group(mask, naive), ~0u, longest(x.shape(), mask)});
+      all.push_back({op<Prod>(dim, keepdim), {x}, by_group(mask, naive), ~0u, longest(x.shape(), mask)});
     };
     add(values({3, 5}), 1, false);
     add(values({3, 5}), 0, true);
@@ -244,11 +241,7 @@ struct Samples<Cumsum> {
           return v;
         };
         const unsigned mask = along(shape, dim);
-        all.push_back({op<Cumsum>(dim, reverse),
-                       {values(shape)},
-                       by_row(mask, naive),
-                       ~0u,
-                       longest(shape, mask)});
+        all.push_back({op<Cumsum>(dim, reverse), {values(shape)}, by_row(mask, naive), ~0u, longest(shape, mask)});
       }
     };
     for_rows_along(add);
@@ -287,8 +280,7 @@ std::vector<Sample> softmax_samples(Values (*naive)(const Values&)) {
   std::vector<Sample> all;
   for_rows_along([&](const Shape& shape, int dim) {
     const unsigned mask = along(shape, dim);
-    all.push_back(
-        {op<T>(dim), {values(shape)}, by_row(mask, naive), ~0u, longest(shape, mask) + 4});
+    all.push_back({op<T>(dim), {values(shape)}, by_row(mask, naive), ~0u, longest(shape, mask) + 4});
   });
   return all;
 }
@@ -321,8 +313,7 @@ struct Samples<LogSoftmaxGrad> {
 inline std::vector<std::size_t> ranking(const Values& v, bool largest) {
   std::vector<std::size_t> order(v.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto a, auto b) { return largest ? v[a] > v[b] : v[a] < v[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return largest ? v[a] > v[b] : v[a] < v[b]; });
   return order;
 }
 template <>
@@ -335,9 +326,7 @@ struct Samples<Extreme> {
         const Reference reference = [=](const std::vector<Tensor>& in) {
           return std::vector<Values>{
               by_group(mask, [=](const Values& v) { return v[ranking(v, largest)[0]]; })(in)[0],
-              by_group(mask, [=](const Values& v) {
-                return static_cast<double>(ranking(v, largest)[0]);
-              })(in)[0]};
+              by_group(mask, [=](const Values& v) { return static_cast<double>(ranking(v, largest)[0]); })(in)[0]};
         };
         all.push_back({op<Extreme>(dim, largest, largest), {distinct(shape)}, reference});
       }
@@ -354,8 +343,7 @@ struct Samples<ArgExtreme> {
         all.push_back(
             {op<ArgExtreme>(dim, !largest, largest),
              {distinct(shape)},
-             by_group(along(shape, dim),
-                      [=](const Values& v) { return static_cast<double>(ranking(v, largest)[0]); }),
+             by_group(along(shape, dim), [=](const Values& v) { return static_cast<double>(ranking(v, largest)[0]); }),
              0});
     });
     return all;
@@ -369,8 +357,7 @@ struct Samples<ExtremeAll> {
       for (const bool largest : {true, false})
         all.push_back({op<ExtremeAll>(largest),
                        {distinct(shape)},
-                       by_group((1u << shape.rank()) - 1,
-                                [=](const Values& v) { return v[ranking(v, largest)[0]]; })});
+                       by_group((1u << shape.rank()) - 1, [=](const Values& v) { return v[ranking(v, largest)[0]]; })});
     return all;
   }
 };

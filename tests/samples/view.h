@@ -40,8 +40,10 @@ inline Reference same_values() {
 template <>
 struct Samples<To> {
   static std::vector<Sample> list() {
-    return {{op<To>(DType::f64), {values({3, 4})}, same_values()}, {op<To>(DType::f32), {values({0, 2})}, same_values()},
-            {op<To>(DType::f32), {values({5})}, same_values(), 0}, {op<To>(DType::f16), {values({2, 33})}, same_values(), 0},
+    return {{op<To>(DType::f64), {values({3, 4})}, same_values()},
+            {op<To>(DType::f32), {values({0, 2})}, same_values()},
+            {op<To>(DType::f32), {values({5})}, same_values(), 0},
+            {op<To>(DType::f16), {values({2, 33})}, same_values(), 0},
             {op<To>(DType::bf16), {values({7})}, same_values(), 0},
             {op<To>(DType::i64), {Tensor::from({4}, {-2, 0, 1, 5}, DType::f64)}, same_values(), 0}};
   }
@@ -49,7 +51,8 @@ struct Samples<To> {
 template <>
 struct Samples<Contiguous> {
   static std::vector<Sample> list() {
-    return {{op<Contiguous>(), {values({3, 4})}, same_values()}, {op<Contiguous>(), {values({2, 3, 4, 5})}, same_values()},
+    return {{op<Contiguous>(), {values({3, 4})}, same_values()},
+            {op<Contiguous>(), {values({2, 3, 4, 5})}, same_values()},
             {op<Contiguous>(), {values({})}, same_values()}};
   }
 };
@@ -66,36 +69,92 @@ struct Samples<Reshape> {
 template <>
 struct Samples<Permute> {
   static std::vector<Sample> list() {
-    return {{op<Permute>(Dims{1, 0}), {values({3, 4})}, moving({4, 3}, [](Dims& i) { i = {i[1], i[0]}; return true; })},
-            {op<Permute>(Dims{2, 0, 1}), {values({2, 3, 4})}, moving({4, 2, 3}, [](Dims& i) { i = {i[1], i[2], i[0]}; return true; })},
+    return {{op<Permute>(Dims{1, 0}),
+             {values({3, 4})},
+             moving({4, 3},
+                    [](Dims& i) {
+                      i = {i[1], i[0]};
+                      return true;
+                    })},
+            {op<Permute>(Dims{2, 0, 1}),
+             {values({2, 3, 4})},
+             moving({4, 2, 3},
+                    [](Dims& i) {
+                      i = {i[1], i[2], i[0]};
+                      return true;
+                    })},
             {op<Permute>(Dims{-1, 0}), {values({0, 4})}, moving({4, 0}, [](Dims&) { return true; })}};
   }
 };
 template <>
 struct Samples<Expand> {
   static std::vector<Sample> list() {
-    return {{op<Expand>(Shape{3, 4}), {values({3, 1})}, moving({3, 4}, [](Dims& i) { i[1] = 0; return true; })},
-            {op<Expand>(Shape{2, 3}), {values({3})}, moving({2, 3}, [](Dims& i) { i = {i[1]}; return true; })},
-            {op<Expand>(Shape{2, 2}), {values({})}, moving({2, 2}, [](Dims& i) { i = {}; return true; })},
+    return {{op<Expand>(Shape{3, 4}),
+             {values({3, 1})},
+             moving({3, 4},
+                    [](Dims& i) {
+                      i[1] = 0;
+                      return true;
+                    })},
+            {op<Expand>(Shape{2, 3}),
+             {values({3})},
+             moving({2, 3},
+                    [](Dims& i) {
+                      i = {i[1]};
+                      return true;
+                    })},
+            {op<Expand>(Shape{2, 2}),
+             {values({})},
+             moving({2, 2},
+                    [](Dims& i) {
+                      i = {};
+                      return true;
+                    })},
             {op<Expand>(Shape{0, 3}), {values({1, 3})}, moving({0, 3}, [](Dims&) { return true; })}};
   }
 };
 template <>
 struct Samples<Slice> {
   static std::vector<Sample> list() {
-    return {{op<Slice>(0, 1, 3, 1), {values({4, 3})}, moving({2, 3}, [](Dims& i) { i[0] += 1; return true; })},
-            {op<Slice>(1, 0, 5, 2), {values({2, 5})}, moving({2, 3}, [](Dims& i) { i[1] *= 2; return true; })},
-            {op<Slice>(1, 1, 5, 3), {values({2, 5})}, moving({2, 2}, [](Dims& i) { i[1] = 1 + 3 * i[1]; return true; })},
+    return {{op<Slice>(0, 1, 3, 1),
+             {values({4, 3})},
+             moving({2, 3},
+                    [](Dims& i) {
+                      i[0] += 1;
+                      return true;
+                    })},
+            {op<Slice>(1, 0, 5, 2),
+             {values({2, 5})},
+             moving({2, 3},
+                    [](Dims& i) {
+                      i[1] *= 2;
+                      return true;
+                    })},
+            {op<Slice>(1, 1, 5, 3),
+             {values({2, 5})},
+             moving({2, 2},
+                    [](Dims& i) {
+                      i[1] = 1 + 3 * i[1];
+                      return true;
+                    })},
             {op<Slice>(0, 2, 2, 1), {values({4, 3})}, moving({0, 3}, [](Dims&) { return true; })}};
   }
 };
 template <>
 struct Samples<SliceGrad> {
   static std::vector<Sample> list() {
-    return {{op<SliceGrad>(Shape{4, 3}, Slice(0, 1, 3, 1)), {values({2, 3})},
-             moving({4, 3}, [](Dims& i) { i[0] -= 1; return i[0] >= 0 && i[0] < 2; })},
-            {op<SliceGrad>(Shape{2, 5}, Slice(1, 0, 5, 2)), {values({2, 3})},
-             moving({2, 5}, [](Dims& i) { const bool hit = i[1] % 2 == 0; i[1] /= 2; return hit; })}};
+    return {{op<SliceGrad>(Shape{4, 3}, Slice(0, 1, 3, 1)),
+             {values({2, 3})},
+             moving({4, 3},
+                    [](Dims& i) {
+                      i[0] -= 1;
+                      return i[0] >= 0 && i[0] < 2;
+                    })},
+            {op<SliceGrad>(Shape{2, 5}, Slice(1, 0, 5, 2)), {values({2, 3})}, moving({2, 5}, [](Dims& i) {
+               const bool hit = i[1] % 2 == 0;
+               i[1] /= 2;
+               return hit;
+             })}};
   }
 };
 template <>
@@ -126,8 +185,20 @@ struct Samples<Concat> {
 template <>
 struct Samples<Flip> {
   static std::vector<Sample> list() {
-    return {{op<Flip>(0), {values({4, 3})}, moving({4, 3}, [](Dims& i) { i[0] = 3 - i[0]; return true; })},
-            {op<Flip>(-1), {values({2, 5})}, moving({2, 5}, [](Dims& i) { i[1] = 4 - i[1]; return true; })},
+    return {{op<Flip>(0),
+             {values({4, 3})},
+             moving({4, 3},
+                    [](Dims& i) {
+                      i[0] = 3 - i[0];
+                      return true;
+                    })},
+            {op<Flip>(-1),
+             {values({2, 5})},
+             moving({2, 5},
+                    [](Dims& i) {
+                      i[1] = 4 - i[1];
+                      return true;
+                    })},
             {op<Flip>(1), {values({2, 0})}, moving({2, 0}, [](Dims&) { return true; })}};
   }
 };
@@ -135,11 +206,19 @@ template <>
 struct Samples<Pad> {
   static std::vector<Sample> list() {
     using P = std::vector<std::pair<std::int64_t, std::int64_t>>;
-    const auto inside = [](std::int64_t before, std::int64_t n, std::int64_t& i) { i -= before; return i >= 0 && i < n; };
-    return {{op<Pad>(P{{1, 2}, {0, 1}}, 0.5), {values({2, 3})},
-             moving({5, 4}, [=](Dims& i) { return inside(1, 2, i[0]) && inside(0, 3, i[1]); }, 0.5)},
+    const auto inside = [](std::int64_t before, std::int64_t n, std::int64_t& i) {
+      i -= before;
+      return i >= 0 && i < n;
+    };
+    return {{op<Pad>(P{{1, 2}, {0, 1}}, 0.5),
+             {values({2, 3})},
+             moving(
+                 {5, 4}, [=](Dims& i) { return inside(1, 2, i[0]) && inside(0, 3, i[1]); }, 0.5)},
             {op<Pad>(P{{0, 0}}, 0), {values({4})}, same_values()},
-            {op<Pad>(P{{1, 1}}, -1), {values({0})}, moving({2}, [](Dims&) { return false; }, -1)}};
+            {op<Pad>(P{{1, 1}}, -1),
+             {values({0})},
+             moving(
+                 {2}, [](Dims&) { return false; }, -1)}};
   }
 };
 template <>
@@ -152,7 +231,7 @@ struct Samples<Triangle> {
                 return upper ? d >= diagonal : d <= diagonal;
               })};
     };
-    return {part({3, 4}, false, 0), part({3, 4}, true, 0), part({4, 3}, false, -1), part({2, 3, 3}, true, 1),
+    return {part({3, 4}, false, 0), part({3, 4}, true, 0),  part({4, 3}, false, -1), part({2, 3, 3}, true, 1),
             part({3, 3}, false, 7), part({3, 3}, true, -7), part({0, 3}, false, 0)};
   }
 };

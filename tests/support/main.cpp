@@ -66,8 +66,7 @@ int main(int argc, char** argv) {
   const auto failed = static_cast<int>(totals.failed);
   const int passed = static_cast<int>(totals.total()) - failed - skipped_cases;
   // scripts/test adds these lines up.
-  std::cout << "cases: " << passed << " passed, " << failed << " failed, " << skipped_cases
-            << " skipped" << std::endl;
+  std::cout << "cases: " << passed << " passed, " << failed << " failed, " << skipped_cases << " skipped" << std::endl;
   if (rc) return rc;
   if (totals.total() == 0) return 1;  // a filter that fits nothing
   constexpr int kAllSkipped = 77;

@@ -23,8 +23,10 @@ std::string describe(const Sample& s) {
   os << s.op->info().name << '(';
   for (std::size_t i = 0; i < s.in.size(); ++i) {
     if (i) os << ", ";
-    if (s.in[i]) os << s.in[i].shape();
-    else os << '-';
+    if (s.in[i])
+      os << s.in[i].shape();
+    else
+      os << '-';
   }
   os << ')';
   return os.str();
@@ -38,7 +40,9 @@ Outputs run(const Op& op, const std::vector<Tensor>& in) {
   return out;
 }
 
-bool floating(const Tensor& t) { return t && is_floating(t.dtype()); }
+bool floating(const Tensor& t) {
+  return t && is_floating(t.dtype());
+}
 
 std::vector<Tensor> converted(const Sample& s, const std::vector<Tensor>& in, DType dtype) {
   std::vector<Tensor> out;
@@ -75,14 +79,18 @@ double bound(const Sample& s, const std::vector<Tensor>& in, DType out, double e
   return 2 * roundoff(out) * std::fabs(expected) + (k + 16) * u_acc * k * term * s.condition + tiniest;
 }
 
-Faults compare(const Sample& s, const std::vector<Tensor>& in, const Outputs& out, const std::vector<Values>& right,
+Faults compare(const Sample& s,
+               const std::vector<Tensor>& in,
+               const Outputs& out,
+               const std::vector<Values>& right,
                const std::string& what) {
   Faults faults;
   for (std::size_t o = 0; o < right.size(); ++o) {
     const Tensor& y = out[static_cast<int>(o)];
     const std::vector<double> got = y.to_vector<double>();
     if (got.size() != right[o].size()) {
-      faults.push_back(line(describe(s), " ", what, ": output ", o, " has ", got.size(), " elements, expected ", right[o].size()));
+      faults.push_back(
+          line(describe(s), " ", what, ": output ", o, " has ", got.size(), " elements, expected ", right[o].size()));
       continue;
     }
     const double most = largest(right[o]);
@@ -100,7 +108,9 @@ Faults compare(const Sample& s, const std::vector<Tensor>& in, const Outputs& ou
   return faults;
 }
 
-void append(Faults& a, Faults b) { a.insert(a.end(), b.begin(), b.end()); }
+void append(Faults& a, Faults b) {
+  a.insert(a.end(), b.begin(), b.end());
+}
 
 /// Tensors with the values of `t` that lie differently in memory.
 std::vector<std::pair<std::string, Tensor>> variants(const Tensor& t) {
@@ -132,11 +142,14 @@ std::vector<std::pair<std::string, Tensor>> variants(const Tensor& t) {
     Shape larger = shape;
     for (int d = 0; d < shape.rank(); ++d) larger[d] = 2 * shape[d] + 1;
     Tensor cut = Tensor::zeros(larger, t.dtype());
-    for (int d = 0; d < shape.rank(); ++d) cut = view::slice(cut, d, shape[d] > 0 ? 1 : 0, shape[d] > 0 ? 2 * shape[d] : 0, 2);
+    for (int d = 0; d < shape.rank(); ++d)
+      cut = view::slice(cut, d, shape[d] > 0 ? 1 : 0, shape[d] > 0 ? 2 * shape[d] : 0, 2);
     all.emplace_back("sliced", into(cut));
   }
-  all.emplace_back("odd offset", into(view::as_strided(Tensor::zeros({t.numel() + 1}, t.dtype()), shape, row_major(shape), 1)));
-  if (shape.rank() == 4) all.emplace_back("channels last", into(Tensor::empty(Meta(shape, t.dtype(), Layout::channels_last))));
+  all.emplace_back("odd offset",
+                   into(view::as_strided(Tensor::zeros({t.numel() + 1}, t.dtype()), shape, row_major(shape), 1)));
+  if (shape.rank() == 4)
+    all.emplace_back("channels last", into(Tensor::empty(Meta(shape, t.dtype(), Layout::channels_last))));
   return all;
 }
 
@@ -172,7 +185,9 @@ Gradient gradient_of(const Sample& s, const std::vector<Tensor>& in, const Tenso
   return result;
 }
 
-bool wants_gradient(const Sample& s, std::size_t i) { return floating(s.in[i]) && (s.check_gradient >> i) & 1u; }
+bool wants_gradient(const Sample& s, std::size_t i) {
+  return floating(s.in[i]) && (s.check_gradient >> i) & 1u;
+}
 
 Tensor weights_for(const Sample& s, const std::vector<Tensor>& in, DType dtype) {
   const Tensor y = run(*s.op, in).t[0];
@@ -208,10 +223,14 @@ std::vector<Tensor> copies(const std::vector<Tensor>& in) {
 
 double roundoff(DType t) {
   switch (t) {
-    case DType::f16: return 0x1p-11;
-    case DType::bf16: return 0x1p-8;
-    case DType::f32: return 0x1p-24;
-    default: return 0x1p-53;
+    case DType::f16:
+      return 0x1p-11;
+    case DType::bf16:
+      return 0x1p-8;
+    case DType::f32:
+      return 0x1p-24;
+    default:
+      return 0x1p-53;
   }
 }
 
@@ -278,12 +297,14 @@ Faults check_gradients(const Sample& s) {
   const Gradient g = gradient_of(s, in, w);
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (!wants_gradient(s, i)) continue;
-    const std::vector<double> got = g.d[i] ? g.d[i].to_vector<double>() : std::vector<double>(static_cast<std::size_t>(in[i].numel()));
+    const std::vector<double> got =
+        g.d[i] ? g.d[i].to_vector<double>() : std::vector<double>(static_cast<std::size_t>(in[i].numel()));
     for (std::int64_t j = 0; j < in[i].numel(); ++j) {
       const auto [right, error] = difference(in, i, j, [&] { return value_of(s, in, w); });
       const double x = got[static_cast<std::size_t>(j)];
       if (std::fabs(x - right) <= error + 1e-9 * std::fabs(right)) continue;
-      faults.push_back(line(describe(s), ": gradient of input ", i, "[", j, "] is ", x, ", central difference ", right, " +- ", error));
+      faults.push_back(line(describe(s), ": gradient of input ", i, "[", j, "] is ", x, ", central difference ", right,
+                            " +- ", error));
       break;
     }
   }
@@ -308,7 +329,8 @@ Faults check_gradients_narrow(const Sample& s, DType dtype) {
     for (std::size_t j = 0; j < got.size(); ++j) {
       const double allowed = 64 * bound(s, narrow, dtype, right[j], most);  // a backward pass is several ops
       if (std::fabs(got[j] - right[j]) <= allowed) continue;
-      faults.push_back(line(describe(s), " ", name_of(dtype), ": gradient of input ", i, "[", j, "] is ", got[j], ", in f64 ", right[j]));
+      faults.push_back(line(describe(s), " ", name_of(dtype), ": gradient of input ", i, "[", j, "] is ", got[j],
+                            ", in f64 ", right[j]));
       break;
     }
   }
@@ -317,7 +339,8 @@ Faults check_gradients_narrow(const Sample& s, DType dtype) {
 
 Faults check_second_gradients(const Sample& s) {
   Faults faults;
-  if (!s.op->info().differentiable || s.check_gradient == 0 || !is_floating(run(*s.op, s.in).t[0].dtype())) return faults;
+  if (!s.op->info().differentiable || s.check_gradient == 0 || !is_floating(run(*s.op, s.in).t[0].dtype()))
+    return faults;
   std::vector<Tensor> in = copies(s.in);
   const Tensor w = weights_for(s, in, DType::f64);
   std::vector<Tensor> v;  // directions: h(x) = sum_i <v_i, df/dx_i>
@@ -347,12 +370,15 @@ Faults check_second_gradients(const Sample& s) {
     for (std::size_t i = 0; i < in.size(); ++i)
       if (wants_gradient(s, i)) ask.push_back(leaves[i]);
     std::vector<Tensor> g;
-    if (h.impl()->mark.tape) g = tape.gradients(h, ask);
-    else g.resize(ask.size());  // the first gradient is a constant: all zero
+    if (h.impl()->mark.tape)
+      g = tape.gradients(h, ask);
+    else
+      g.resize(ask.size());  // the first gradient is a constant: all zero
     for (std::size_t i = 0, k = 0; i < in.size(); ++i) {
       if (!wants_gradient(s, i)) continue;
       const Tensor& d = g[k++];
-      const std::vector<double> got = d ? d.to_vector<double>() : std::vector<double>(static_cast<std::size_t>(in[i].numel()));
+      const std::vector<double> got =
+          d ? d.to_vector<double>() : std::vector<double>(static_cast<std::size_t>(in[i].numel()));
       for (std::int64_t j = 0; j < in[i].numel(); ++j) {
         const auto [right, error] = difference(in, i, j, [&] {
           Tape t;
@@ -361,13 +387,15 @@ Faults check_second_gradients(const Sample& s) {
         });
         const double x = got[static_cast<std::size_t>(j)];
         if (std::fabs(x - right) <= error + 1e-8 * std::fabs(right)) continue;
-        faults.push_back(line(describe(s), ": second gradient of input ", i, "[", j, "] is ", x, ", central difference ", right, " +- ", error));
+        faults.push_back(line(describe(s), ": second gradient of input ", i, "[", j, "] is ", x,
+                              ", central difference ", right, " +- ", error));
         break;
       }
     }
   } catch (const GradError& e) {
     // A fused backward has no derivative; the message must name it.
-    if (std::string_view(e.what()).find("no derivative of its own") == std::string_view::npos) faults.push_back(line(describe(s), ": ", e.what()));
+    if (std::string_view(e.what()).find("no derivative of its own") == std::string_view::npos)
+      faults.push_back(line(describe(s), ": ", e.what()));
   }
   return faults;
 }
@@ -381,11 +409,13 @@ Faults check_description(const Sample& s) {
   OutMetas out;
   s.op->infer(in, out);
   const Cost c = s.op->cost(in, std::span<const Meta>(out.m, static_cast<std::size_t>(out.n)));
-  if (!(c.flops >= 0 && std::isfinite(c.flops) && c.bytes >= 0 && std::isfinite(c.bytes))) faults.push_back(line(describe(s), ": cost ", c.flops, " flops, ", c.bytes, " bytes"));
+  if (!(c.flops >= 0 && std::isfinite(c.flops) && c.bytes >= 0 && std::isfinite(c.bytes)))
+    faults.push_back(line(describe(s), ": cost ", c.flops, " flops, ", c.bytes, " bytes"));
   const Outputs real = run(*s.op, s.in);
   for (int o = 0; o < out.n; ++o)
     if (real[o].shape() != out.m[o].shape || real[o].dtype() != out.m[o].dtype)
-      faults.push_back(line(describe(s), ": infer says ", out.m[o].shape, " for output ", o, ", forward made ", real[o].shape()));
+      faults.push_back(
+          line(describe(s), ": infer says ", out.m[o].shape, " for output ", o, ", forward made ", real[o].shape()));
   return faults;
 }
 

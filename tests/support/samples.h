@@ -47,8 +47,7 @@ inline Generator& generator() {
 /// jump.
 inline Tensor values(const Shape& shape) {
   Tensor t = uniform(shape, generator(), -1.5, 1.5, DType::f64);
-  for (std::int64_t i = 0; i < t.numel(); ++i)
-    t.data<double>()[i] += std::copysign(0.1, t.data<double>()[i]);
+  for (std::int64_t i = 0; i < t.numel(); ++i) t.data<double>()[i] += std::copysign(0.1, t.data<double>()[i]);
   return t;
 }
 /// Random f64 values in [low, high].
@@ -60,8 +59,8 @@ inline Tensor distinct(const Shape& shape, double gap = 0.05) {
   Tensor t = Tensor::empty(shape, DType::f64);
   const auto order = random_permutation(t.numel(), generator());
   for (std::int64_t i = 0; i < t.numel(); ++i)
-    t.data<double>()[i] = gap * (static_cast<double>(order[static_cast<std::size_t>(i)]) -
-                                 static_cast<double>(t.numel()) / 2 + 0.25);
+    t.data<double>()[i] =
+        gap * (static_cast<double>(order[static_cast<std::size_t>(i)]) - static_cast<double>(t.numel()) / 2 + 0.25);
   return t;
 }
 inline Tensor indices(const Shape& shape, std::int64_t below) {
