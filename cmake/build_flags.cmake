@@ -5,6 +5,8 @@ target_compile_options(reel_build_flags INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>
   # GCC 12 warns of its own AVX-512 headers.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+  # GCC 12 and 13 warn of their own std::string (GCC bug 105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   # Loops vectorise only if the library promises not to read errno or the floating-point traps.
   $<$<CXX_COMPILER_ID:GNU,Clang>:-fno-math-errno -fno-trapping-math -fopenmp-simd>
   $<$<AND:$<BOOL:${REEL_NATIVE}>,$<CXX_COMPILER_ID:GNU,Clang>>:-march=native>

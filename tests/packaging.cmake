@@ -31,3 +31,4 @@ add_test(NAME readme_loop COMMAND readme_loop)
 
 set_tests_properties(layering house_rules planted_faults headers consumer_find_package consumer_add_subdirectory
   readme_loop PROPERTIES LABELS package TIMEOUT 1200)
+set_tests_properties(headers consumer_add_subdirectory PROPERTIES COST 100) # long, so they start first

@@ -44,6 +44,7 @@ class Training {
     std::vector<char*> argv;
     for (std::string& a : all) argv.push_back(a.data());
     argv.push_back(nullptr);
+    for (const std::string& old : {out_, err_}) std::filesystem::remove(old);
     // The test framework's handlers of signals are not for the child, not even for a moment.
     sigset_t all_signals, before;
     sigfillset(&all_signals);

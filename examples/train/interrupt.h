@@ -4,7 +4,8 @@
 
 namespace reel::train {
 
-/// Watches the two signals until the end of the process.
+/// Watches the two signals until the end of the process. Called by the main thread, which is the one
+/// that the system gives them to.
 void watch_interrupts();
 /// The signal that came, or 0.
 int interrupted();

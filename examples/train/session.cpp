@@ -109,8 +109,8 @@ void Session::introduce() {
 }
 
 int Session::run() {
-  introduce();
   watch_interrupts();
+  introduce();
   if (!trainer_->run(*this, most_steps_)) return stopped(interrupted());
   save();
   if (trainer_->tested()) {
