@@ -72,7 +72,10 @@ void Sum::forward(Inputs in, Outputs& out) const {
 }
 void Sum::backward(Backward& b) const {
   const Shape& x = b.in_meta(0).shape;
-  b.set(0, expand(keep_dims(b.dout(), x, over.mask(x, kInfo.name)), x));
+  const Tensor dx = expand(keep_dims(b.dout(), x, over.mask(x, kInfo.name)), x);
+  // Few numbers are written out once, so that all that follows finds dense memory.
+  constexpr std::int64_t kFew = 4096;
+  b.set(0, dx.numel() <= kFew ? contiguous(dx) : dx);
 }
 Cost Sum::cost(Metas in, std::span<const Meta> out) const {
   return reduction_cost(*this, in, out, 1);

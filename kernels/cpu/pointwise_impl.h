@@ -59,6 +59,15 @@ void run_blocks(const Run& out, const std::array<Run, N>& in, std::int64_t n, co
 template <class C, class Out, class Dense, class... In>
 void pointwise(const View& out, const Dense& dense, const In&... in) {
   constexpr int n_in = sizeof...(In);
+  const auto plain = [&](const View& v, DType dtype) {
+    return v.layout == Layout::row_major && v.dtype == dtype && v.shape == out.shape;
+  };
+  if (out.numel <= kPointwiseGrain && plain(out, dtype_of<Out>()) && (plain(in, dtype_of<C>()) && ...)) {
+    // A few dense numbers: nothing to walk.
+    dense(reinterpret_cast<Out*>(out.data), std::array<const C*, n_in>{reinterpret_cast<const C*>(in.data)...},
+          out.numel);
+    return;
+  }
   const std::array<const View*, n_in + 1> all{&out, &in...};
   nd_loop<n_in + 1>(all, [&](const auto& at, const auto& step, std::int64_t n) {
     std::array<Run, n_in> runs;
