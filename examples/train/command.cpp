@@ -173,8 +173,8 @@ std::optional<int> parse(int argc, const char* const* argv, Command& command) {
   CLI::App app(kDescription, "reel-train");
   app.footer(kFooter);
   app.get_formatter()->column_width(28);
-  app.set_help_flag("-h,--help", "this text")->group("Output");
-  app.set_version_flag("--version", std::string("reel-train ") + version())->group("Output");
+  app.set_help_flag("-h,--help", "this text")->group("Help");
+  app.set_version_flag("--version", std::string("reel-train ") + version(), "the version")->group("Help");
   declare(app, command);
   try {
     app.parse(argc, argv);

@@ -7,7 +7,7 @@ namespace {
 template <class F, class C, class R>
 void zip_row(R* y, const C* a, const C* b, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = F::f(a[i], b[i]);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(F::f(a[i], b[i]));
 }
 
 template <class C, class R, class F>
