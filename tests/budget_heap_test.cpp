@@ -4,6 +4,7 @@
 #include <new>
 
 #include "reel/core/allocator_adaptors.h"
+#include "reel/kernels/gemm.h"
 #include "reel/reel.h"
 #include "reel/tests/support/catch.h"
 
@@ -136,7 +137,8 @@ TEST_CASE("a training step of an MLP and of a CNN", "[budget]") {
   }
   // Fixed numbers: a change is to be understood, then written down here.
   CHECK(blocks_of_mlp == 14);
-  CHECK(blocks_of_cnn == 33);
+  const bool onednn = std::string_view(kernels::gemm_backend(DType::f32, 64, 64, 64)) == "onednn";
+  CHECK(blocks_of_cnn == (onednn ? 33 : 57));  // without it, convolutions unfold their input
   // oneDNN makes maps of its arguments for each call; their number may differ between its versions.
   CHECK(heap_of_cnn <= 200);
   CHECK(heap_calls(cnn) == heap_of_cnn);
